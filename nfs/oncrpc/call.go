@@ -251,7 +251,8 @@ func execute(s *Server, proc *Proc, call *Call, xid uint32) {
 	e := &call.Reply
 	start := e.Len()
 	accept := SystemErr
-	call.Status, call.XID, call.Deny = 0, xid, AuthOK
+	call.Status, call.XID = 0, xid
+	call.Deny = AuthOK
 	begin := time.Now()
 	defer func() {
 		proc.stats.count(time.Since(begin), accept, call.Status)

@@ -21,7 +21,7 @@ import (
 // who is a program whose procedure 1 says inline, and 2 on a goroutine, how the connection is protected.
 var who = Program{Number: 79, Version: 1, Procs: []Proc{
 	NullProc, {Name: "INLINE", Inline: true, Serve: sayWho}, {Name: "ASIDE", Serve: sayWho},
-	{Name: "DENY", Serve: func(c *Call) Accept {
+	{Name: "DENY", Inline: true, Serve: func(c *Call) Accept {
 		c.Reply.Uint32(5)
 		c.Deny = AuthTooWeak
 		return Success
@@ -125,6 +125,9 @@ func TestTLS(t *testing.T) {
 	p.send(mark(words(4, 0, 2, 79, 1, 3, 0, 0, 0, 0)))
 	if w, _ := p.receive(); fmt.Sprint(w) != "[4 1 1 1 5]" {
 		t.Errorf("a call that is denied: %v", w)
+	}
+	if got := p.says(); got != "tls" {
+		t.Errorf("behind that: %q", got)
 	}
 	st := s.Stats()
 	if st.Handshakes != [2]uint64{1, 1} || st.FailedShakes != 0 || st.RefusedCalls != 1 {

@@ -75,6 +75,7 @@ var mutants = []mutant{
 	{what: "TLS: no end is told", file: "nfs/oncrpc/tls.go", old: "\tc.tls.CloseWrite()\n", new: "", tests: sealed},
 	{what: "TLS: the last piece of replies stays", file: "nfs/oncrpc/tls.go", old: "\tif err := c.seal(); err != nil {\n\t\treturn err\n\t}\n\tlast", new: "\tlast", tests: sealed},
 	{what: "TLS: no padding behind data", file: "nfs/oncrpc/tls.go", old: "put(padding[:-o.data.Len()&3])", new: "put(nil)", tests: sealed},
+	{what: "TLS: a denied call denies those behind it", file: "nfs/oncrpc/call.go", old: "\tcall.Deny = AuthOK\n", new: "", tests: sealed},
 	{what: "TLS: a denied call is answered", file: "nfs/oncrpc/call.go", old: "if call.Deny != AuthOK {", new: "if false {", tests: sealed},
 	{what: "TLS: TLS without certificate is mutual", file: "nfs/exports/transport.go", old: "\tcase by.Mutual:\n\t\treturn MutualTLS\n", new: "\tcase by != nil:\n\t\treturn MutualTLS\n", tests: xprtsec},
 	{what: "TLS: in the clear is TLS", file: "nfs/exports/transport.go", old: "\tcase by == nil:\n\t\treturn Clear\n", new: "\tcase by == nil:\n\t\treturn TLS\n", tests: xprtsec},
