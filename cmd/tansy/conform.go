@@ -18,6 +18,8 @@ func conformance(args []string) int {
                                  another server, which has MOUNT on another port
   tansy conform 127.0.0.1:2049 --run 'rename|link/'
                                  only checks whose GROUP/NAME matches
+  tansy conform nas:2049 --tls --ca ca-cert.pem
+                                 all of it through TLS
   tansy conform --list           what is checked, and which section of which RFC
                                  says so
 
@@ -39,6 +41,8 @@ users, and no privileged ports.
 	run := f.String("run", "", "run the checks whose GROUP/NAME this regular `EXPRESSION` matches")
 	asJSON := f.Bool("json", false, "print the report as JSON")
 	list := f.Bool("list", false, "list the checks and run none")
+	var with clientTLS
+	with.flags(f)
 	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for a reply, such as 500ms or 1m")
 	pos, code, done := parse(f, args, 0, 1)
 	if done {
@@ -67,6 +71,10 @@ users, and no privileged ports.
 	}
 	cfg := conform.Config{Addr: addr, Export: *export, Run: only, Timeout: *timeout}
 	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
+	if cfg.TLS, err = with.config(cfg.Addr); err != nil {
+		fail("conform", err)
+		return exitUsage
+	}
 	cfg.Progress = checkProgress()
 
 	ctx, stop := untilInterrupted()
@@ -84,7 +92,7 @@ users, and no privileged ports.
 		}
 		err = unfinishedRun(ctx, err, len(rep.Results), total, "check", "checks")
 	} else if err != nil && len(rep.Results) == 0 {
-		fail("conform", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr)))
+		fail("conform", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr, cfg.TLS)))
 		return exitUsage
 	}
 	if *asJSON {

@@ -51,6 +51,7 @@ var layers = [][]string{
 	{"nfs/server"},
 	{"ops/daemon", "ops/standby", "ops/credentials"},
 	{"ops/status"},
+	{"tools/starttls"},
 	{"tools/conform", "tools/load"},
 	{"cmd"},
 }

@@ -99,8 +99,9 @@ var (
 	fragmentation = []string{"./offline/check", "-run", "Placement"}
 	again         = []string{"./internal/runtime/dtxn", "./fs", "./nfs/server", "./offline/check", "-run",
 		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
-	receipts   = []string{"./nfs/oncrpc", "-run", "Receipt"}
-	sealed     = []string{"./nfs/oncrpc", "-timeout", "1m", "-run", "TLS|Probe|Clear|Handshake|HalfOpen"}
+	receipts = []string{"./nfs/oncrpc", "-run", "Receipt"}
+	sealed   = []string{"./nfs/oncrpc", "-timeout", "3m", "-failfast", "-run",
+		"TLS|Probe|Clear|TestHandshake|HalfOpen"}
 	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
 	shown      = []string{"./ops/credentials"}
 	issued     = []string{"./internal/certificate", "./cmd/tansy", "-run", "Issue|Refuses|TestCert"}

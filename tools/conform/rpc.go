@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"tansy/tools/starttls"
 )
 
 // Remote procedure calls (RFC 5531) over TCP, one at a time or as raw bytes.
@@ -215,12 +217,21 @@ type conn struct {
 	broken  bool
 }
 
-func dial(addr string, timeout time.Duration) (*conn, error) {
-	nc, err := net.DialTimeout("tcp", addr, timeout)
+// dial connects to a server of the configuration, with TLS if that says so: to MOUNT on a port of its own without.
+func (cfg *Config) dial(addr string) (*conn, error) {
+	nc, err := net.DialTimeout("tcp", addr, cfg.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{nc: nc, timeout: timeout}, nil
+	if cfg.TLS != nil && addr == cfg.Addr {
+		secure, err := starttls.Start(nc, nfsProg, nfsVers, cfg.TLS, cfg.Timeout)
+		if err != nil {
+			nc.Close()
+			return nil, err
+		}
+		nc = secure
+	}
+	return &conn{nc: nc, timeout: cfg.Timeout}, nil
 }
 
 func (c *conn) close() { c.nc.Close() }
