@@ -243,7 +243,7 @@ func (s *serving) bind() (err error) {
 // what it spends its time on, on another.
 func (s *serving) openStatus() error {
 	if s.port.status != nil {
-		s.status = newStatus(s.port.status, s.statusConfig())
+		s.status = newStatus(s.port.status, s.statusConfig(), s.options.tls.page())
 	} else if s.options.statusAt.at != "" && s.status == nil {
 		if err := s.startStatus(); err != nil {
 			return err
@@ -260,7 +260,7 @@ func (s *serving) openStatus() error {
 
 // startStatus answers on the address given.
 func (s *serving) startStatus() (err error) {
-	s.status, err = startStatus(s.out, s.options.statusAt.at, s.statusConfig())
+	s.status, err = startStatus(s.out, s.options.statusAt.at, s.statusConfig(), s.options.tls.page())
 	return err
 }
 

@@ -97,7 +97,7 @@ var serveGroups = []flagGroup{
 		"reply-memory idle-timeout record-timeout reply-timeout crowded-timeout"},
 	{"a mount on this machine", "mount mount-options"},
 	{"a volume on Ceph, and another server that takes over", "standby take lease on-active"},
-	{"status and log", "status status-host debug-listen log v"},
+	{"status and log", "status status-tls status-host debug-listen log v"},
 }
 
 // serveNeeds are the flags of serve that mean nothing by themselves. The sockets that a service manager passes are in
@@ -109,6 +109,7 @@ var serveNeeds = []need{
 	{"tls-cert", "tls-key"},
 	{"tls-key", "tls-cert"},
 	{"tls-client-ca", "tls-cert"},
+	{"status-tls", "tls-cert"},
 }
 
 // serveFlags makes the flags of serve, and what they are kept in.
@@ -174,6 +175,7 @@ func (o *serveOptions) reportFlags(f *flagSet) {
 		"may ask for, besides its addresses, localhost, and its host name; may be given again")
 	f.Var(&o.statusAt, "status", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` "+
 		"(none by default; keep it on loopback)")
+	f.BoolVar(&o.tls.status, "status-tls", false, "the page of --status speaks HTTPS, with the certificate of --tls-cert")
 	f.Var(&o.profilingAt, "debug-listen", "address for Go's profiler over HTTP, as `HOST:PORT` "+
 		"(none by default; keep it on loopback)")
 }
@@ -246,8 +248,11 @@ func (o *serveOptions) onePortTwice() string {
 	return ""
 }
 
-// wrongNames says what is wrong with --status-host, or nothing.
+// wrongNames says what is wrong with --status-host or --status-tls, or nothing.
 func (o *serveOptions) wrongNames() string {
+	if o.tls.status && o.statusAt.at == "" && !daemon.Passed() {
+		return uselessAlone("--status-tls", "--status HOST:PORT")
+	}
 	if o.statusHosts == nil || o.statusAt.at != "" || o.profilingAt.at != "" || daemon.Passed() {
 		return ""
 	}

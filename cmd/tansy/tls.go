@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 
@@ -13,6 +14,8 @@ type protection struct {
 	files      credentials.Files
 	transports exports.Transports // of exports that do not say it; 0: all
 
+	status bool // the page has TLS, too
+
 	store *credentials.Store // nil: no TLS
 }
 
@@ -24,6 +27,14 @@ func (p *protection) flags(f *flagSet) {
 		"clients; who shows another one is refused")
 	f.Var(&p.transports, "xprtsec", "how connections may be protected, a `LIST` of none, tls and mtls with colons "+
 		"between them, where the file of --exports does not say it (default none:tls:mtls)")
+}
+
+// page is how the status is protected; nil: not at all.
+func (p *protection) page() *tls.Config {
+	if !p.status {
+		return nil
+	}
+	return p.store.Page()
 }
 
 // wrong says what is wrong with the flags, or nothing.

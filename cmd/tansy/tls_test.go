@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -117,7 +118,8 @@ func TestServeTLS(t *testing.T) {
 	writeFile(t, file, "/ *(rw,insecure,no_root_squash,xprtsec=tls:mtls)\n/named dns:*.example.org(rw,insecure)\n")
 	serve := []string{"--volume", filepath.Join(dir, "v.img"), "--size", "8M", "--mode", "777", "--exports", file,
 		"--tls-cert", filepath.Join(dir, "localhost-cert.pem"), "--tls-key", filepath.Join(dir, "localhost-key.pem")}
-	p := startServe(t, append(serve, "--tls-client-ca", filepath.Join(dir, "ca-cert.pem"))...)
+	p := startServe(t, append(serve, "--tls-client-ca", filepath.Join(dir, "ca-cert.pem"),
+		"--status", "127.0.0.1:0", "--status-tls")...)
 	mount := func(c *tls.Config, path string) (*nfsclient.Client, error) {
 		nc, err := net.Dial("tcp", p.addr)
 		if err != nil {
@@ -154,6 +156,32 @@ func TestServeTLS(t *testing.T) {
 	}
 	if _, err := mount(knows(t, other, false), "/"); err == nil {
 		t.Error("the server is known by an authority that it does not have")
+	}
+	watch := func(from string) (int, string) {
+		var all strings.Builder
+		top := exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")
+		top.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join([]string{
+			"top", p.status, "--once", "--ca", filepath.Join(from, "ca-cert.pem")}, "\n"))
+		top.Stdout, top.Stderr = &all, &all
+		top.Run()
+		return top.ProcessState.ExitCode(), all.String()
+	}
+	if code, said := watch(dir); code != exitOK || !strings.HasPrefix(p.status, "https://") {
+		t.Errorf("tansy top %s: exit code %d\n%s", p.status, code, said)
+	}
+	if code, said := watch(other); code != exitFailure || !strings.Contains(said, "certificate") {
+		t.Errorf("tansy top, which knows another authority: exit code %d\n%s", code, said)
+	}
+	for _, path := range []string{"conform", "bench"} {
+		args := []string{path, p.addr, "--tls", "--ca", filepath.Join(dir, "ca-cert.pem")}
+		more := map[string][]string{
+			"conform": {"--run", "null/"}, "bench": {"getattr", "--time", "100ms", "--clients", "1", "--file", "1M"},
+		}[path]
+		tool := exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")
+		tool.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(append(args, more...), "\n"))
+		if out, err := tool.CombinedOutput(); err != nil {
+			t.Errorf("tansy %s through TLS: %v\n%s", path, err, out)
+		}
 	}
 	for _, name := range []string{"localhost-cert.pem", "localhost-key.pem", "ca-cert.pem"} {
 		text, err := os.ReadFile(filepath.Join(other, name))

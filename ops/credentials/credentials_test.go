@@ -162,4 +162,17 @@ func TestRefuses(t *testing.T) {
 	if err := shake(s, asked); err != nil {
 		t.Error(err)
 	}
+	// The page has the certificate, too, and asks nobody for one, though the server may.
+	with, err := Open(Files{cert, key, write(t, filepath.Join(dir, "ca"), a.PEM.Cert, 0o644)}, slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := with.Page().GetConfigForClient(nil)
+	if err != nil || page.ClientAuth != tls.NoClientCert || page.NextProtos[0] != "http/1.1" ||
+		len(page.Certificates) != 1 || page.MinVersion != tls.VersionTLS13 {
+		t.Errorf("the page: %v, %v", page, err)
+	}
+	if c := with.Config(); c.ClientAuth != tls.VerifyClientCertIfGiven || c.NextProtos[0] != Protocol {
+		t.Error("the server is protected as its page is")
+	}
 }

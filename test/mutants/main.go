@@ -105,6 +105,8 @@ var (
 	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
 	shown      = []string{"./ops/credentials"}
 	issued     = []string{"./internal/certificate", "./cmd/tansy", "-run", "Issue|Refuses|TestCert"}
+	asking     = []string{"./tools/starttls"}
+	throughTLS = []string{"./test/conformance", "-run", "TestTLS"}
 	tlsFlags   = []string{"./cmd/tansy", "-run", "ServeTLS|WrongArguments|MountCommands"}
 	wild       = []string{"./internal/runtime/dtxn", "-run", "Wild|ForeignPlaces"}
 	allocators = []string{"./txn", "-run", "Allocator|Size"}

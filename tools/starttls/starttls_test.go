@@ -78,8 +78,8 @@ func TestFiles(t *testing.T) {
 		addr  string
 		names int // certificates of the client; below 0: refused
 	}{
-		{f, "localhost:1", 1}, {Files{CA: f.CA}, "127.0.0.1:1", 0}, {f, "elsewhere:1", -1}, {Files{CA: bad}, "localhost:1", -1},
-		{Files{}, "localhost:1", -1},
+		{f, "localhost:1", 1}, {Files{CA: f.CA}, "127.0.0.1:1", 0}, {f, "elsewhere:1", -1},
+		{Files{CA: bad}, "localhost:1", -1}, {Files{}, "localhost:1", -1},
 	} {
 		c, err := x.f.Config(x.addr)
 		if err != nil {
