@@ -23,7 +23,7 @@ const (
 const mostNames = 64
 
 // cert is `tansy cert`.
-func cert(args []string) int {
+func cert() (*flagSet, action) {
 	f := newFlags("cert", "ca|server|client [NAME...] [flags]", `
   tansy cert ca --dir /etc/tansy/tls
       an authority: ca-cert.pem, which servers and clients get, and ca-key.pem,
@@ -46,18 +46,20 @@ client of Linux needs.
 	dir := f.String("dir", ".", "directory `DIR` of the files; it is made if it is not there")
 	days := f.Int("days", 0, fmt.Sprintf("`N` days for which the certificate is valid (default %d, of an authority %d)",
 		issuedDays, authorityDays))
-	pos, code, done := parse(f, args, 1, 1+mostNames)
-	if done {
-		return code
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1+mostNames)
+		if done {
+			return code
+		}
+		kind, names := pos[0], pos[1:]
+		if wrong := wrongCert(kind, names, *days); wrong != "" {
+			return misused(f, wrong)
+		}
+		if err := makeCert(*dir, kind, names, *days); err != nil {
+			return fail("cert", err)
+		}
+		return exitOK
 	}
-	kind, names := pos[0], pos[1:]
-	if wrong := wrongCert(kind, names, *days); wrong != "" {
-		return misused(f, wrong)
-	}
-	if err := makeCert(*dir, kind, names, *days); err != nil {
-		return fail("cert", err)
-	}
-	return exitOK
 }
 
 // wrongCert says what is wrong with the arguments, or nothing.

@@ -219,19 +219,25 @@ type conn struct {
 
 // dial connects to a server of the configuration, with TLS if that says so: to MOUNT on a port of its own without.
 func (cfg *Config) dial(addr string) (*conn, error) {
-	nc, err := net.DialTimeout("tcp", addr, cfg.Timeout)
+	c, err := dial(addr, cfg.Timeout)
+	if err == nil && cfg.TLS != nil && addr == cfg.Addr {
+		secure, err := starttls.Start(c.nc, nfsProg, nfsVers, cfg.TLS, cfg.Timeout)
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.nc = secure
+	}
+	return c, err
+}
+
+// dial connects to a server in the clear.
+func dial(addr string, timeout time.Duration) (*conn, error) {
+	nc, err := net.DialTimeout("tcp", addr, timeout)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.TLS != nil && addr == cfg.Addr {
-		secure, err := starttls.Start(nc, nfsProg, nfsVers, cfg.TLS, cfg.Timeout)
-		if err != nil {
-			nc.Close()
-			return nil, err
-		}
-		nc = secure
-	}
-	return &conn{nc: nc, timeout: cfg.Timeout}, nil
+	return &conn{nc: nc, timeout: timeout}, nil
 }
 
 func (c *conn) close() { c.nc.Close() }
