@@ -307,7 +307,7 @@ func TestPiecedExtendBeside(t *testing.T) {
 	var all sync.WaitGroup
 	for w, own := range ps[:workers] {
 		all.Go(func() {
-			for i := range uint64(50) {
+			for i := range uint64(25) {
 				want, got := disktest.Pattern(int(own.n), uint64(w)<<8|i), disktest.Vector(int(own.n))
 				next, err := d.NextData(later)
 				if err := errors.Join(err, d.WriteAt(own.a, want), d.Barrier(), d.ReadAt(own.a, got)); err != nil {
