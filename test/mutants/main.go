@@ -50,6 +50,9 @@ var (
 	creating   = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
 	hints      = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
 	coverings  = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
+	unfit      = []string{"./cmd/tansy", "-run", "ConformWithout"}
+	leavings   = []string{"./cmd/tansy", "-run", "TestMkfs"}
+	endings    = []string{"./test/mount", "-run", "UnmountEnded", "-timeout", "5m"}
 	remounting = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
 	checks     = []string{"./offline/check", "-short"}
 	daemons    = []string{"./ops/daemon"}
