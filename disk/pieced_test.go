@@ -143,8 +143,8 @@ func (m *layoutModel) write(a, n uint64, zeros bool) {
 	}
 	err := m.d.WriteAt(a, bufs)
 	e := new(disk.Error)
-	if refused := errors.Is(err, disk.ErrNotThere) && errors.As(err, &e) && e.Op == "write" && e.Block == a+bad; refused !=
-		(bad < n) || !refused && err != nil {
+	refused := errors.Is(err, disk.ErrNotThere) && errors.As(err, &e) && e.Op == "write" && e.Block == a+bad
+	if refused != (bad < n) || !refused && err != nil {
 		m.t.Fatalf("a write of %d blocks at %d, of which block %d cannot be taken: %v", n, a, a+bad, err)
 	}
 	if bad < n {
