@@ -38,8 +38,9 @@ func NewPieced(d Disk, size uint64, locate Locate) *Pieced {
 }
 
 // Extend has more blocks of the layout be there, for operations that begin later; one that is under way may take them
-// for not there yet. What was there stays where it was. A block that comes reads as the device has it. It may be called
-// beside all other methods, but not beside itself.
+// for not there yet. What was there stays where it was. A block that comes reads as the device has it. All runs of the
+// layout are gone through once, if the device is a File. It may be called beside all other methods, but not beside
+// itself.
 func (p *Pieced) Extend(locate Locate) {
 	if f, ok := within[*File](p.d); ok {
 		end := uint64(0)

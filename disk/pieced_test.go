@@ -143,8 +143,8 @@ func (m *layoutModel) write(a, n uint64, zeros bool) {
 	}
 	err := m.d.WriteAt(a, bufs)
 	e := new(disk.Error)
-	if refused := errors.Is(err, disk.ErrNotThere) && errors.As(err, &e) && e.Op == "write" && e.Block == a+bad; refused !=
-		(bad < n) || !refused && err != nil {
+	refused := errors.Is(err, disk.ErrNotThere) && errors.As(err, &e) && e.Op == "write" && e.Block == a+bad
+	if refused != (bad < n) || !refused && err != nil {
 		m.t.Fatalf("a write of %d blocks at %d, of which block %d cannot be taken: %v", n, a, a+bad, err)
 	}
 	if bad < n {
@@ -307,7 +307,7 @@ func TestPiecedExtendBeside(t *testing.T) {
 	var all sync.WaitGroup
 	for w, own := range ps[:workers] {
 		all.Go(func() {
-			for i := range uint64(50) {
+			for i := range uint64(25) {
 				want, got := disktest.Pattern(int(own.n), uint64(w)<<8|i), disktest.Vector(int(own.n))
 				next, err := d.NextData(later)
 				if err := errors.Join(err, d.WriteAt(own.a, want), d.Barrier(), d.ReadAt(own.a, got)); err != nil {
