@@ -69,7 +69,8 @@ type Call struct {
 	Reply Encoder
 	Cred  *Cred // shared between calls: not to be changed
 	Peer  net.Addr
-	XID   uint32 // transaction number
+	Local net.Addr // that the peer called; nil for a packet
+	XID   uint32   // transaction number
 
 	// Status is for Serve to tell a status that is no success, for statistics.
 	Status uint32
