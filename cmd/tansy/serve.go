@@ -309,6 +309,7 @@ func (s *serving) mount() error {
 		cfg.Volumes[0].FS = files
 	}
 	s.server = server.New(cfg)
+	expvar.Publish("locks", expvar.Func(func() any { return s.server.Locks() }))
 	watchAll(s.stop, s.volumes, s.server, s.lost)
 	return nil
 }

@@ -1,6 +1,10 @@
 package advisory
 
 import (
+	"cmp"
+	"net/netip"
+	"slices"
+
 	"tansy/internal/gen/advisory/advisory"
 	"tansy/internal/gen/advisory/locktable"
 )
@@ -22,10 +26,10 @@ func (t *Table) change(f File, o Owner, do func(*file, *owner), a *Answer) {
 		who = &owner{Owner: o, id: t.lastID, files: map[*file]int{}}
 		t.owners[o], t.byID[who.id] = who, who
 		t.hosts[o.Host]++
-		if t.sizes[o.Addr] == nil {
-			t.sizes[o.Addr] = new(client)
+		if t.sizes[counted(o.Addr)] == nil {
+			t.sizes[counted(o.Addr)] = new(client)
 		}
-		t.sizes[o.Addr].owners++
+		t.sizes[counted(o.Addr)].owners++
 	}
 	x := t.files[f]
 	if x == nil {
@@ -82,10 +86,23 @@ func (t *Table) drop(x *file, who *owner) {
 	if t.hosts[who.Host]--; t.hosts[who.Host] == 0 {
 		delete(t.hosts, who.Host)
 	}
-	c := t.sizes[who.Addr]
+	c := t.sizes[counted(who.Addr)]
 	if c.owners--; c.owners == 0 {
-		delete(t.sizes, who.Addr)
+		delete(t.sizes, counted(who.Addr))
 	}
+}
+
+// counted is the address whose limits count for an address: itself, or the network of an IPv6 address (/64), of which a
+// machine may have as many as it likes.
+func counted(a netip.Addr) netip.Addr {
+	if !a.Is6() {
+		return a
+	}
+	network, err := a.Prefix(64)
+	if err != nil {
+		return a
+	}
+	return network.Addr()
 }
 
 // put makes g what is known of a file, after a change that concerned one owner.
@@ -94,7 +111,7 @@ func (t *Table) put(x *file, who *owner, g advisory.File) {
 	x.state = g
 	who.size += d
 	t.size += d
-	t.sizes[who.Addr].size += d
+	t.sizes[counted(who.Addr)].size += d
 	if who.files[x] += d; who.files[x] == 0 {
 		delete(who.files, x)
 	}
@@ -102,13 +119,13 @@ func (t *Table) put(x *file, who *owner, g advisory.File) {
 
 // room is how much may be added to a file for an owner.
 func (t *Table) room(x *file, who *owner) int {
-	return max(0, min(t.limits.All-t.size, t.limits.Client-t.sizes[who.Addr].size,
+	return max(0, min(t.limits.All-t.size, t.limits.Client-t.sizes[counted(who.Addr)].size,
 		t.limits.File-int(locktable.Count(x.state))))
 }
 
 // tooManyWaits tells whether nobody else may wait, for a file or at an address.
 func (t *Table) tooManyWaits(x *file, who *owner) bool {
-	return t.sizes[who.Addr].waits >= t.limits.Waits || x.state.Waits().LenInt() >= t.limits.FileWaits
+	return t.sizes[counted(who.Addr)].waits >= t.limits.Waits || x.state.Waits().LenInt() >= t.limits.FileWaits
 }
 
 // patient tells whether an owner holds nothing, so that nobody waits for it, and it may wait for those that came first.
@@ -149,7 +166,7 @@ func (t *Table) leave(x *file, i int) {
 func (t *Table) ended(ticket uint64) {
 	who := t.waits[ticket].owner
 	who.waits--
-	t.sizes[who.Addr].waits--
+	t.sizes[counted(who.Addr)].waits--
 	delete(t.waits, ticket)
 }
 
@@ -164,13 +181,14 @@ func (t *Table) forget(x *file, who *owner) {
 	t.drop(x, who)
 }
 
-// ownersOf are the owners of a host.
+// ownersOf are the owners of a host, the oldest first.
 func (t *Table) ownersOf(h Host) (list []*owner) {
 	for o, who := range t.owners {
 		if o.Host == h {
 			list = append(list, who)
 		}
 	}
+	slices.SortFunc(list, func(a, b *owner) int { return cmp.Compare(a.id, b.id) })
 	return list
 }
 

@@ -86,7 +86,7 @@ type run struct {
 	t      *testing.T
 	table  *Table
 	files  []*model
-	open   map[*modelWait]Offer
+	open   []Offer
 	came   []Offer
 	random *rand.Rand
 }
@@ -128,8 +128,8 @@ func (r *run) settle(what string, m *model) {
 		if r.came[i].Data.(*modelWait) != w {
 			r.t.Fatalf("%s: offer %d is of %+v, want %+v", what, i, r.came[i].Data, w)
 		}
-		r.open[w] = r.came[i]
 	}
+	r.open = append(r.open, r.came...)
 	r.came = nil
 }
 
@@ -192,7 +192,11 @@ func (r *run) step() {
 			}
 		}
 	case 6, 7:
-		for w, offer := range r.open {
+		if len(r.open) > 0 {
+			k := r.random.IntN(len(r.open))
+			offer := r.open[k]
+			r.open = slices.Delete(r.open, k, k+1)
+			w := offer.Data.(*modelWait)
 			if i := slices.IndexFunc(r.files, func(x *model) bool { return slices.Contains(x.waits, w) }); i >= 0 {
 				m = r.files[i]
 				if r.random.IntN(3) > 0 {
@@ -207,8 +211,6 @@ func (r *run) step() {
 			} else {
 				r.table.Accept(offer) // which does nothing
 			}
-			delete(r.open, w)
-			break
 		}
 	case 8:
 		if r.random.IntN(8) > 0 {
@@ -221,29 +223,33 @@ func (r *run) step() {
 	r.settle(what, m)
 }
 
-// free ends all that a host has. Offers of several files come in any order.
+// free ends all that a host has. Its owners go one after the other, in any order, so that what is offered may be, and
+// nothing else could be offered in the end; but which of two is first depends.
 func (r *run) free(host int) {
 	gone := modelOwner(2 * host).Host
 	r.table.Free(func(h Host) bool { return h == gone })
-	came := r.came
 	for _, m := range r.files {
 		m.waits = slices.DeleteFunc(m.waits, func(x *modelWait) bool { return x.owner/2 == host })
 		for b := range m.has {
 			delete(m.has[b], 2*host)
 			delete(m.has[b], 2*host+1)
 		}
-		for _, w := range m.offers() {
-			i := slices.IndexFunc(came, func(o Offer) bool { return o.Data.(*modelWait) == w })
-			if i < 0 {
-				r.t.Fatalf("freeing host %d does not offer %+v", host, w)
-			}
-			r.open[w] = came[i]
-			came = slices.Delete(came, i, i+1)
-		}
 	}
-	for _, o := range came { // of one of its owners, while another had not gone yet
-		if w := o.Data.(*modelWait); w.owner/2 != host {
+	for _, o := range r.came {
+		w := o.Data.(*modelWait)
+		if w.owner/2 == host {
+			continue // it had not gone yet when the other one had
+		}
+		m := r.files[slices.IndexFunc(r.files, func(x *model) bool { return slices.Contains(x.waits, w) })]
+		if w.told || !m.free(w.owner, w.from, w.to, w.exclusive, false, 0) {
 			r.t.Fatalf("freeing host %d offers %+v", host, w)
+		}
+		w.told = true
+		r.open = append(r.open, o)
+	}
+	for _, m := range r.files {
+		if left := m.offers(); len(left) > 0 {
+			r.t.Fatalf("freeing host %d does not offer %+v", host, left[0])
 		}
 	}
 	r.came = nil
@@ -278,7 +284,7 @@ func TestModel(t *testing.T) {
 	}
 	t.Logf("-seed %d", n)
 	for round := range 40 {
-		r := &run{t: t, open: map[*modelWait]Offer{}, random: rand.New(rand.NewPCG(n, uint64(round)))}
+		r := &run{t: t, random: rand.New(rand.NewPCG(n, uint64(round)))}
 		limits := Limits{All: 1 << 20, Client: 1 << 20, File: 1 << 20, Waits: 1 << 20, FileWaits: 1 << 20, Hosts: 10}
 		r.table = New(limits, func(o Offer) { r.came = append(r.came, o) })
 		for range 2 {

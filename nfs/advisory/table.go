@@ -59,7 +59,7 @@ type Share struct{ Read, Write, DenyRead, DenyWrite bool }
 
 // Limits bound what is kept. A lock and a reservation count one, a wait two. All are required.
 type Limits struct {
-	All, Client, File int // in all, of one address, and on one file
+	All, Client, File int // in all, of one address (IPv6: of one /64 network), and on one file
 	Waits             int // of one address
 	FileWaits         int // on one file
 	Hosts             int // with locks, waits, or reservations
@@ -159,7 +159,7 @@ func (t *Table) Lock(f File, o Owner, r Range, exclusive, block bool, data any) 
 			t.lastID = ticket
 			t.waits[ticket] = &wait{file: x, owner: who, data: data}
 			who.waits++
-			t.sizes[o.Addr].waits++
+			t.sizes[counted(o.Addr)].waits++
 		}
 		t.put(x, who, g)
 	}, &a)

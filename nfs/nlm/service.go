@@ -3,6 +3,7 @@ package nlm
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -120,9 +121,7 @@ func (s *Service) program(version uint32) oncrpc.Program {
 			s.answer(c, version, message+toRes, row.do(c, version, &a), bytes.Clone(a.cookie))
 			return oncrpc.Success
 		}}
-	}
-	for proc := ProcTestRes; proc <= ProcGrantedRes; proc++ { // of nothing that was asked
-		procs[proc] = oncrpc.Proc{Name: "RES", Serve: func(*oncrpc.Call) oncrpc.Accept { return oncrpc.Success }}
+		procs[message+toRes] = oncrpc.Proc{Name: row.name + "_RES", Serve: ignore} // of nothing that was asked
 	}
 	procs[ProcShare] = oncrpc.Proc{Name: "SHARE", Serve: s.sharing(version, s.share)}
 	procs[ProcUnshare] = oncrpc.Proc{Name: "UNSHARE", Serve: s.sharing(version, s.unshare)}
@@ -130,8 +129,10 @@ func (s *Service) program(version uint32) oncrpc.Program {
 	if version == 1 {
 		procs = procs[:ProcGrantedRes+1]
 	}
-	return oncrpc.Program{Name: "nlm", Number: Program, Version: version, Procs: procs}
+	return oncrpc.Program{Name: fmt.Sprint("nlm", version), Number: Program, Version: version, Procs: procs}
 }
+
+func ignore(*oncrpc.Call) oncrpc.Accept { return oncrpc.Success }
 
 // named is a lock of a call: of which file, for whom, which bytes.
 type named struct {

@@ -44,7 +44,7 @@ func (s *Service) freeAll(c *oncrpc.Call) oncrpc.Accept {
 	}
 	at := exports.Address(c.Peer)
 	n := s.table.Free(func(h advisory.Host) bool { return h.Addr == at && called(h.Name, name, at) })
-	s.log.Info("a client has started", "peer", c.Peer, "name", name, "owners of locks that are free", n)
+	s.log.Info("a client has started: its locks are free", "peer", c.Peer, "name", name, "owners", n)
 	return oncrpc.Success
 }
 

@@ -20,8 +20,8 @@ var ErrNone = errors.New("the program is not registered")
 
 // Find asks the port mapper at an address for the port of a program there on a network, "tcp" or "udp". The question
 // comes from the address local, unless that is nil, over TCP, and else over UDP. The port mapper's version 2 is asked.
-// At an IPv6 address, which that does not know, it is version 4, which answers for the network that the question comes by
-// (RFC 1833, section 2.2.1).
+// At an IPv6 address, which that does not know, it is version 4, which answers for the network that the question comes
+// by (RFC 1833, section 2.2.1).
 func Find(
 	ctx context.Context, at netip.AddrPort, local net.IP, program, version uint32, network string,
 ) (found uint16, failed error) {

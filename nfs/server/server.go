@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"tansy/fs"
+	"tansy/nfs/advisory"
 	"tansy/nfs/exports"
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
@@ -130,6 +131,14 @@ func (s *Server) Stats() oncrpc.Stats {
 	st := s.rpc.Stats()
 	st.Add(s.udp.Procs())
 	return st
+}
+
+// Locks are the numbers of the table of locks; all 0 if there is none.
+func (s *Server) Locks() advisory.Counts {
+	if s.locks == nil {
+		return advisory.Counts{}
+	}
+	return s.locks.Counts()
 }
 
 // Conns is the number of open connections.
