@@ -25,6 +25,7 @@ type modelWait struct {
 	owner, from, to int
 	exclusive       bool
 	patient, told   bool
+	isNew           bool // it was offered just now
 }
 
 func clash(a, b bool) bool { return a || b }
@@ -52,11 +53,20 @@ func (m *model) set(owner, from, to, how int) {
 	}
 }
 
-// offers makes those that have become possible, and returns them.
-func (m *model) offers() (list []*modelWait) {
+// offers makes those that have become possible.
+func (m *model) offers() {
 	for i, w := range m.waits {
 		if !w.told && m.free(w.owner, w.from, w.to, w.exclusive, w.patient, i) {
-			w.told = true
+			w.told, w.isNew = true, true
+		}
+	}
+}
+
+// news are the offers that nobody was told of, in the order of the waits.
+func (m *model) news() (list []*modelWait) {
+	for _, w := range m.waits {
+		if w.isNew {
+			w.isNew = false
 			list = append(list, w)
 		}
 	}
@@ -70,6 +80,7 @@ func (m *model) accept(w *modelWait) {
 		how = 2
 	}
 	m.set(w.owner, w.from, w.to, how)
+	m.offers()
 }
 
 // taken accepts what was offered of these bytes.
@@ -120,7 +131,8 @@ func (r *run) holds(owner int) bool {
 // settle compares the offers that came with those that the model makes.
 func (r *run) settle(what string, m *model) {
 	r.t.Helper()
-	want := m.offers()
+	m.offers()
+	want := m.news()
 	if len(want) != len(r.came) {
 		r.t.Fatalf("%s: %d offers, want %d", what, len(r.came), len(want))
 	}
@@ -148,7 +160,7 @@ func (r *run) step() {
 		m.taken(owner, from, to)
 		patient := !r.holds(owner)
 		want := Granted
-		w := &modelWait{owner, from, to, exclusive, patient, false}
+		w := &modelWait{owner: owner, from: from, to: to, exclusive: exclusive, patient: patient}
 		same := slices.ContainsFunc(m.waits, func(x *modelWait) bool {
 			return x.owner == owner && x.from == from && x.to == to && x.exclusive == exclusive
 		})
@@ -248,8 +260,8 @@ func (r *run) free(host int) {
 		r.open = append(r.open, o)
 	}
 	for _, m := range r.files {
-		if left := m.offers(); len(left) > 0 {
-			r.t.Fatalf("freeing host %d does not offer %+v", host, left[0])
+		if m.offers(); len(m.news()) > 0 {
+			r.t.Fatalf("freeing host %d does not offer something to %+v", host, m.waits)
 		}
 	}
 	r.came = nil
