@@ -216,7 +216,7 @@ var mutants = []mutant{
 
 	{what: "MOUNT 1: counted as version 3", file: "nfs/mount3/old.go", old: "p.Name, p.Version = fmt.Sprint(\"mount\", version), version", new: "p.Version = version\n\t_ = fmt.Sprint()", tests: mountStats},
 	{what: "MOUNT 1: failures are not counted", file: "nfs/mount3/old.go", old: "\t\tc.Status = status(err)\n", new: "\t\tc.Status = status(err)\n\t\tdefer func() { c.Status = 0 }()\n", tests: mountStats},
-	{what: "MOUNT over UDP: not counted", file: "nfs/server/server.go", old: "\tst.Add(s.mount.Procs())\n", new: "", tests: mountStats},
+	{what: "MOUNT over UDP: not counted", file: "nfs/server/server.go", old: "\tst.Add(s.udp.Procs())\n", new: "", tests: mountStats},
 	{what: "MOUNT over UDP: failures are not counted", file: "nfs/oncrpc/stats.go", old: "\tp.Errors += o.Errors\n", new: "", tests: mountStats},
 	{what: "MOUNT 1: a handle with its length", file: "nfs/mount3/old.go", old: "c.Reply.Fixed(handle)", new: "c.Reply.Opaque(handle)", tests: finding},
 
