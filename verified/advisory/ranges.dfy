@@ -150,6 +150,8 @@ module LockRanges {
     t := s[..i as int] + p + s[j as int..];
     Whole(s, i as int, j as int, r, on);
   }
+  predicate Lefts(a: seq<Lock>, r: Lock) { forall k :: 0 <= k < |a| ==> Left(a[k], r) }
+  predicate Rights(c: seq<Lock>, r: Lock) { forall k :: 0 <= k < |c| ==> Right(c[k], r) }
   lemma Whole(s: seq<Lock>, i: int, j: int, r: Lock, on: bool)
     requires Neat(s) && r.first <= r.last && |s| < 0x8000_0000_0000_0000 && 0 <= i <= j <= |s|
     requires forall k :: 0 <= k < i ==> Left(s[k], r)
@@ -158,18 +160,30 @@ module LockRanges {
     ensures var p := Pieces(s[i..j], r, on); var t := s[..i] + p + s[j..];
       Neat(t) && Put(s, r, on, t) && |t| <= |s| + if on then 2 else 1
   {
-    var a, b, c := s[..i], s[i..j], s[j..];
-    assert s == a + b + c;
     Part(s, i, j);
-    Inner(b, r);
-    var p := Pieces(b, r, on);
+    Inner(s[i..j], r);
+    assert s == s[..i] + s[i..j] + s[j..];
+    Replaced(s, s[..i], s[i..j], s[j..], r, on);
+  }
+  lemma Replaced(s: seq<Lock>, a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, r: Lock, on: bool)
+    requires Neat(s) && s == a + b + c && Touch(b, r) && Lefts(a, r) && Rights(c, r)
+    ensures var t := a + Pieces(b, r, on) + c; Neat(t) && Put(s, r, on, t) && |t| <= |s| + if on then 2 else 1
+  {
     PiecesNeat(b, r, on);
-    forall owner: uint64, byte: int, excl: bool
-      ensures Has(a + p + c, owner, byte, excl) <==> After(s, r, on, owner, byte, excl)
+    Swapped(a, b, c, r, on);
+    Joined(s, a, b, c, Pieces(b, r, on), r);
+  }
+  lemma Swapped(a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, r: Lock, on: bool)
+    requires Touch(b, r) && Lefts(a, r) && Rights(c, r)
+    ensures Put(a + b + c, r, on, a + Pieces(b, r, on) + c)
+  {
+    var s, t := a + b + c, a + Pieces(b, r, on) + c;
+    forall owner: uint64, byte: int, excl: bool ensures Has(t, owner, byte, excl) <==>
+      if owner == r.owner && r.first as int <= byte <= r.last as int then on && excl == r.excl
+      else Has(s, owner, byte, excl)
     {
       Swap(a, b, c, r, on, owner, byte, excl);
     }
-    Joined(s, a, b, c, p, r);
   }
   lemma Part(s: seq<Lock>, i: int, j: int)
     requires Neat(s) && 0 <= i <= j <= |s|
@@ -182,7 +196,7 @@ module LockRanges {
     { assert b[k] == s[i + k] && b[k + 1] == s[i + k + 1]; }
   }
   lemma Swap(a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, r: Lock, on: bool, owner: uint64, byte: int, excl: bool)
-    requires Touch(b, r) && (forall k :: 0 <= k < |a| ==> Left(a[k], r)) && forall k :: 0 <= k < |c| ==> Right(c[k], r)
+    requires Touch(b, r) && Lefts(a, r) && Rights(c, r)
     ensures Has(a + Pieces(b, r, on) + c, owner, byte, excl) <==> After(a + b + c, r, on, owner, byte, excl)
   {
     var p := Pieces(b, r, on);
@@ -192,7 +206,7 @@ module LockRanges {
   }
   lemma Joined(s: seq<Lock>, a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, p: seq<Lock>, r: Lock)
     requires Neat(s) && s == a + b + c && Neat(p) && r.first <= r.last
-    requires (forall k :: 0 <= k < |a| ==> Left(a[k], r)) && (forall k :: 0 <= k < |c| ==> Right(c[k], r))
+    requires Lefts(a, r) && Rights(c, r)
     requires forall k :: 0 <= k < |b| ==> b[k].owner == r.owner
     requires Within(p, b, r)
     ensures Neat(a + p + c)
@@ -215,7 +229,7 @@ module LockRanges {
   }
   lemma Order(s: seq<Lock>, a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, p: seq<Lock>, r: Lock, i: int, j: int)
     requires Neat(s) && s == a + b + c && Neat(p)
-    requires (forall k :: 0 <= k < |a| ==> Left(a[k], r)) && (forall k :: 0 <= k < |c| ==> Right(c[k], r))
+    requires Lefts(a, r) && Rights(c, r)
     requires (forall k :: 0 <= k < |b| ==> b[k].owner == r.owner) && Within(p, b, r)
     requires 0 <= i < j < |a + p + c|
     ensures Before((a + p + c)[i], (a + p + c)[j])
@@ -232,7 +246,7 @@ module LockRanges {
   }
   lemma Gap(s: seq<Lock>, a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, p: seq<Lock>, r: Lock, i: int)
     requires Neat(s) && s == a + b + c && Neat(p) && r.first <= r.last
-    requires (forall k :: 0 <= k < |a| ==> Left(a[k], r)) && (forall k :: 0 <= k < |c| ==> Right(c[k], r))
+    requires Lefts(a, r) && Rights(c, r)
     requires (forall k :: 0 <= k < |b| ==> b[k].owner == r.owner) && Within(p, b, r)
     requires 0 <= i < |a + p + c| - 1
     requires (a + p + c)[i].owner == (a + p + c)[i + 1].owner && (a + p + c)[i].excl == (a + p + c)[i + 1].excl
@@ -240,18 +254,49 @@ module LockRanges {
   {
     var t := a + p + c;
     var n, m, d := |a|, |a| + |p|, |b| - |p|;
-    if |b| > 0 { assert s[n] == b[0] && s[n + |b| - 1] == b[|b| - 1]; }
     if i + 1 < n {
       assert t[i] == s[i] && t[i + 1] == s[i + 1];
     } else if i < n {
-      assert t[i] == s[i] == a[i] && Left(a[i], r);
-      if |p| > 0 { assert t[i + 1] == p[0]; } else { assert t[i + 1] == c[0]; }
+      assert t[i] == a[n - 1];
+      if |p| > 0 { assert t[i + 1] == p[0]; InFront(s, a, b, c, p[0], r); }
+      else { assert t[i + 1] == c[0]; Across(a[n - 1], c[0], r); }
     } else if i + 1 < m {
       assert t[i] == p[i - n] && t[i + 1] == p[i - n + 1];
     } else if i < m {
-      assert t[i] == p[|p| - 1] && t[i + 1] == s[n + |b|] == c[0] && Right(c[0], r);
+      assert t[i] == p[|p| - 1] && t[i + 1] == c[0];
+      Behind(s, a, b, c, p[|p| - 1], r);
     } else {
       assert t[i] == s[i + d] && t[i + 1] == s[i + 1 + d];
+    }
+  }
+  lemma Across(x: Lock, y: Lock, r: Lock)
+    requires Left(x, r) && Right(y, r) && x.owner == y.owner && r.first <= r.last
+    ensures x.last as int + 1 < y.first as int
+  {}
+  lemma InFront(s: seq<Lock>, a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, y: Lock, r: Lock)
+    requires Neat(s) && s == a + b + c && |a| > 0 && Lefts(a, r) && Within([y], b, r)
+    requires forall k :: 0 <= k < |b| ==> b[k].owner == r.owner
+    requires a[|a| - 1].owner == y.owner && a[|a| - 1].excl == y.excl
+    ensures a[|a| - 1].last as int + 1 < y.first as int
+  {
+    var n := |a|;
+    assert y == [y][0] && s[n - 1] == a[n - 1] && Left(a[n - 1], r);
+    if y.first < r.first {
+      assert s[n] == b[0] && Before(s[n - 1], s[n]);
+      assert s[n - 1].owner == s[n].owner;
+    }
+  }
+  lemma Behind(s: seq<Lock>, a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, x: Lock, r: Lock)
+    requires Neat(s) && s == a + b + c && |c| > 0 && Rights(c, r) && Within([x], b, r)
+    requires forall k :: 0 <= k < |b| ==> b[k].owner == r.owner
+    requires x.owner == c[0].owner && x.excl == c[0].excl
+    ensures x.last as int + 1 < c[0].first as int
+  {
+    var n := |a| + |b|;
+    assert x == [x][0] && s[n] == c[0] && Right(c[0], r);
+    if x.last > r.last {
+      assert s[n - 1] == b[|b| - 1] && Before(s[n - 1], s[n]);
+      assert s[n - 1].owner == s[n].owner;
     }
   }
 }

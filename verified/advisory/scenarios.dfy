@@ -88,16 +88,15 @@ module LockScenarios {
   }
   // Of two that wait for what becomes free, the first is offered it.
   lemma Order(g: File, a: Answer)
-    requires Give(Waiting(), Lock(1, 0, 9, false), 1, g, a)
+    requires Give(Waiting(), Lock(1, 0, 9, false), 1, g, a) && Neat(g.held)
     ensures |g.waits| == 2 && g.waits[0].offered && !g.waits[1].offered
   {
     var f := Waiting();
     forall k | 0 <= k < |g.held| ensures !Clash(g.held[k], f.waits[0].lock) {
       if Clash(g.held[k], f.waits[0].lock) {
         var l := g.held[k];
-        var b := if l.first < 0 then 0 else l.first as int;
-        assert Has(g.held, l.owner, b, l.excl);
-        assert Has(f.held, l.owner, b, l.excl);
+        assert Has(g.held, l.owner, l.first as int, l.excl);
+        assert Has(f.held, l.owner, l.first as int, l.excl);
       }
     }
     var h := f.(held := g.held);
@@ -121,7 +120,14 @@ module LockScenarios {
     requires i < |f.waits| && Accept(f, i, g) && f.waits[i].lock.first <= f.waits[i].lock.last
     ensures Has(g.held, f.waits[i].lock.owner, f.waits[i].lock.first as int, f.waits[i].lock.excl)
     ensures |g.waits| == |f.waits| - 1
-  { LockQueue.OfferKeeps(File(g.held, Without(f.waits, i), f.shares), 0); }
+  {
+    LockQueue.OfferKeeps(File(g.held, Without(f.waits, i), f.shares), 0);
+    PutThere(f.held, f.waits[i].lock, g.held);
+  }
+  lemma PutThere(s: seq<Lock>, r: Lock, t: seq<Lock>)
+    requires Put(s, r, true, t) && r.first <= r.last
+    ensures Has(t, r.owner, r.first as int, r.excl)
+  {}
   // Who is gone has nothing; others have what they had.
   lemma Gone(f: File, owner: uint64, g: File, x: Lock)
     requires Forget(f, owner, g)

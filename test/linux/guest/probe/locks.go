@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // locks does what a shell cannot with locks of bytes of a file:
@@ -44,7 +45,9 @@ func locks(verb string, a []string) {
 // keep says that there is a lock, and keeps it.
 func keep(mark string) {
 	check(os.WriteFile(mark, nil, 0o666))
-	select {}
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // setLock asks for a lock of the bytes of a file; again if a signal of Go's runtime comes.
