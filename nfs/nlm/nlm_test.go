@@ -1,6 +1,7 @@
 package nlm_test
 
 import (
+	"errors"
 	"math"
 	"net"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"tansy/nfs/exports"
 	"tansy/nfs/nlm"
 	"tansy/nfs/oncrpc"
+	"tansy/test/kit/nfsclient"
 )
 
 // TestVersions: each version locks, tells who is in the way, waits, is told, and unlocks.
@@ -117,6 +119,39 @@ func TestReadOnly(t *testing.T) {
 	ann.lock(nlm.ReadOnly, lock{1, "a", 0, 0})
 	ann.want(nlm.DeniedRoom, 3, nlm.ProcLock, lock{1, "a", 0, 0}, true, false)
 	ann.want(nlm.Granted, 4, nlm.ProcLock, lock{1, "a", 0, 0}, false, false)
+}
+
+// TestTransports: where an export asks for TLS, calls for locks without it are denied, and lock nothing.
+func TestTransports(t *testing.T) {
+	rule := exports.Open()
+	policy := exports.NewPolicy(exports.NewTable(exports.Everyone(rule), nil))
+	b := newBench(t, nlm.Config{}, policy)
+	ann := b.client(t, "127.0.0.1", "ann")
+	rule.Transports = exports.TLS
+	policy.Set(exports.NewTable(exports.Everyone(rule), nil))
+	l := lock{1, "a", 0, 0}
+	for _, proc := range []uint32{nlm.ProcTest, nlm.ProcLock, nlm.ProcCancel, nlm.ProcUnlock, nlm.ProcNMLock} {
+		_, err := ann.conn.Call(nlm.Program, 4, proc, user, func(e *oncrpc.Encoder) {
+			e.Opaque(nil)
+			switch proc {
+			case nlm.ProcLock, nlm.ProcNMLock, nlm.ProcCancel:
+				e.Bool(false)
+				e.Bool(true)
+			case nlm.ProcTest:
+				e.Bool(true)
+			}
+			ann.putLock(e, 4, l)
+			e.Bool(false)
+			e.Uint32(1)
+		})
+		var denied *nfsclient.RPCError
+		if !errors.As(err, &denied) || !denied.Denied {
+			t.Errorf("procedure %d: %v", proc, err)
+		}
+	}
+	rule.Transports = 0
+	policy.Set(exports.NewTable(exports.Everyone(rule), nil))
+	b.client(t, "127.0.0.1", "bob").lock(nlm.Granted, l)
 }
 
 // TestMessages: each message is answered by a call.

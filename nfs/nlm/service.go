@@ -146,9 +146,9 @@ func (s *Service) name(c *oncrpc.Call, version uint32, l *lock) (n named, f nfs3
 	if len(l.caller) > maxKept || len(l.owner) > maxKept {
 		return n, f, Failed
 	}
-	f, err := s.files(c, l.handle)
-	if err != nil {
-		return n, f, s.statusOf(err)
+	f, status = s.find(c, l.handle)
+	if status != Granted {
+		return n, f, status
 	}
 	span, ok := l.span(version)
 	if !ok {
@@ -156,6 +156,20 @@ func (s *Service) name(c *oncrpc.Call, version uint32, l *lock) (n named, f nfs3
 	}
 	host := advisory.Host{Addr: exports.Address(c.Peer), Name: string(l.caller)}
 	return named{fileOf(f), advisory.Owner{Host: host, ID: process(l.svid, l.owner)}, span}, f, Granted
+}
+
+// find finds the file of a handle, or returns a status. Where the export asks for another connection, the call is
+// denied as one of NFS is.
+func (s *Service) find(c *oncrpc.Call, handle []byte) (f nfs3.File, status uint32) {
+	f, err := s.files(c, handle)
+	switch {
+	case err == exports.ErrTooWeak:
+		c.Deny = oncrpc.AuthTooWeak
+		return f, Failed
+	case err != nil:
+		return f, s.statusOf(err)
+	}
+	return f, Granted
 }
 
 func fileOf(f nfs3.File) advisory.File {
@@ -280,9 +294,9 @@ func (s *Service) whose(c *oncrpc.Call, a *shareArgs) (o advisory.Owner, f nfs3.
 	if len(a.caller) > maxKept || len(a.owner) > maxKept {
 		return o, f, Failed
 	}
-	f, err := s.files(c, a.handle)
-	if err != nil {
-		return o, f, s.statusOf(err)
+	f, status = s.find(c, a.handle)
+	if status != Granted {
+		return o, f, status
 	}
 	host := advisory.Host{Addr: exports.Address(c.Peer), Name: string(a.caller)}
 	return advisory.Owner{Host: host, ID: string(append([]byte{shareOwner}, a.owner...))}, f, Granted

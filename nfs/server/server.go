@@ -24,7 +24,9 @@ type Config struct {
 	Volumes []Volume // the Path of none is another's, or below it; one has an FS, at least
 	Log     *slog.Logger
 
-	RootSquash bool // of volumes without Exports: treat user 0 and group 0 as nobody
+	// Of volumes without Exports:
+	RootSquash bool               // treat user 0 and group 0 as nobody
+	Transports exports.Transports // over which calls may come; 0: all
 
 	// Groups, if not nil, returns the groups of a user in place of those that clients say.
 	Groups func(uid uint32) []uint32
@@ -32,7 +34,7 @@ type Config struct {
 	// Locks, if not nil, has locks between clients served. Its Files and Log are set here.
 	Locks *nlm.Config
 
-	// RPC holds the limits of the transport. Its Programs and Log are set here.
+	// RPC holds the limits of the transport, and TLS if there is any. Its Programs and Log are set here.
 	RPC oncrpc.Config
 }
 
@@ -66,7 +68,7 @@ func New(cfg Config) *Server {
 	for i, v := range cfg.Volumes {
 		if v.Exports == nil {
 			rule := exports.Open()
-			rule.Root = cfg.RootSquash
+			rule.Root, rule.Transports = cfg.RootSquash, cfg.Transports
 			v.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(rule), nil))
 		}
 		walk := func(*oncrpc.Call, []string) ([]byte, error) { return nil, fs.ErrIO }
