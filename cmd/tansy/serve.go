@@ -234,7 +234,8 @@ func (s *serving) bind() (err error) {
 		warnOpen(s.log.Logger, s.port.addr())
 	}
 	answers := s.options.statusAt.at != "" || s.port.status != nil
-	needed := descriptorsNeeded(len(s.volumes), answers, s.options.profilingAt.at != "", s.options.find.own)
+	needed := descriptorsNeeded(len(s.volumes), answers, s.options.profilingAt.at != "", s.options.find.own,
+		s.options.locks.on)
 	if warning := s.options.limit.fit(descriptorLimit(), needed); warning != "" {
 		s.log.Warn(warning)
 	}
@@ -301,7 +302,8 @@ func (s *serving) mount() error {
 	signals, s.release = signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(signals, s.release) // a second signal does not wait for anything
 	s.stop, s.lost = context.WithCancelCause(signals)
-	cfg := server.Config{Log: s.log.Logger, RootSquash: s.options.rootSquash, RPC: s.options.limit.config()}
+	cfg := server.Config{Log: s.log.Logger, RootSquash: s.options.rootSquash, RPC: s.options.limit.config(),
+		Locks: s.options.locks.config()}
 	cfg.Transports = s.options.tls.transports
 	if store := s.options.tls.store; store != nil {
 		cfg.RPC.TLS = store.Config
@@ -325,6 +327,7 @@ func (s *serving) mount() error {
 		cfg.Volumes[0].FS = files
 	}
 	s.server = server.New(cfg)
+	expvar.Publish("locks", expvar.Func(func() any { return s.server.Locks() }))
 	watchAll(s.stop, s.volumes, s.server, s.lost)
 	return nil
 }

@@ -30,6 +30,7 @@ type serveOptions struct {
 	heir  succession
 	local localMount
 	limit limits
+	locks locking
 
 	logFormat             string
 	verbose               bool
@@ -90,11 +91,11 @@ others.
 // serveGroups are the flags of serve by their subjects.
 var serveGroups = []flagGroup{
 	{"volumes", "volume create size preallocate owner mode ignore-fstab read-only cache discard"},
-	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port"},
+	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port locks"},
 	{"encryption", "tls-cert tls-key tls-client-ca xprtsec"},
 	{"durability, and looking for damage", "commit-interval scrub scrub-every"},
 	{"what clients may take of the server", "max-connections max-connections-per-host max-calls write-memory " +
-		"reply-memory idle-timeout record-timeout reply-timeout crowded-timeout"},
+		"reply-memory idle-timeout record-timeout reply-timeout crowded-timeout max-locks max-locks-per-host"},
 	{"a mount on this machine", "mount mount-options"},
 	{"a volume on Ceph, and another server that takes over", "standby take lease on-active"},
 	{"status and log", "status status-tls status-host debug-listen log v"},
@@ -105,6 +106,9 @@ var serveGroups = []flagGroup{
 var serveNeeds = []need{
 	{"scrub-every", "scrub"},
 	{"portmapper-port", "portmapper rpcbind"},
+	{"locks", "portmapper rpcbind"},
+	{"max-locks", "locks"},
+	{"max-locks-per-host", "locks"},
 	{"mount-options", "mount"},
 	{"tls-cert", "tls-key"},
 	{"tls-key", "tls-cert"},
@@ -126,6 +130,7 @@ func serveFlags() (*flagSet, *serveOptions) {
 	o.heir.flags(f)
 	o.local.flags(f)
 	o.limit.flags(f.FlagSet)
+	o.locks.flags(f)
 	o.reportFlags(f)
 	f.groups, f.needs = serveGroups, serveNeeds
 	return f, o
@@ -207,6 +212,7 @@ func (o *serveOptions) wrong() string {
 		func() string { return o.heir.wrong(o.volumes.list) },
 		func() string { return o.local.wrong(o.volumes.list) },
 		o.limit.wrong,
+		o.locks.wrong,
 		o.tls.wrong,
 		o.wrongTimes,
 		o.find.wrong,
@@ -326,5 +332,5 @@ func (o *serveOptions) shares() (clean, pinned uint64) {
 func (o *serveOptions) heap() int64 {
 	_, pinned := o.shares()
 	n := int64(len(o.volumes.list))
-	return (n-1)*perVolume + n*int64(pinned) + overhead - slack + o.limit.memory() + o.local.memory()
+	return (n-1)*perVolume + n*int64(pinned) + overhead - slack + o.limit.memory() + o.locks.memory() + o.local.memory()
 }

@@ -75,7 +75,8 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 	c.held += t.bytes
 	c.data += t.weight
 	c.mu.Unlock()
-	t.call.Args, t.call.Cred, t.call.Peer, t.call.link = args, cred, c.call.Peer, c.link
+	t.call.Args, t.call.Cred, t.call.link = args, cred, c.link
+	t.call.Peer, t.call.Local = c.call.Peer, c.call.Local
 	t.call.Security = c.call.Security
 	brief := c.brief(t)
 	if !brief && !c.alone(others) {

@@ -113,7 +113,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 			c.link.raw = raw
 		}
 	}
-	c.call.Peer = nc.RemoteAddr()
+	c.call.Peer, c.call.Local = nc.RemoteAddr(), nc.LocalAddr()
 	c.since = time.Now()
 	c.lastRead.Store(s.tick.Load())
 	c.lastUse.Store(s.now())

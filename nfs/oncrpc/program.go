@@ -69,7 +69,8 @@ type Call struct {
 	Reply Encoder
 	Cred  *Cred // shared between calls: not to be changed
 	Peer  net.Addr
-	XID   uint32 // transaction number
+	Local net.Addr // that the peer called; nil for a packet
+	XID   uint32   // transaction number
 
 	// Security is what protects the connection; nil: nothing does. It is shared between calls: not to be changed.
 	Security *Security

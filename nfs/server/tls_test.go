@@ -257,7 +257,7 @@ func TestNoTLS(t *testing.T) {
 			t.Errorf("over UDP: %s, %v", got, err)
 		}
 	}
-	datagram(s.ServeMount, mount3.Program, mount3.Version)
+	datagram(s.ServePacket, mount3.Program, mount3.Version)
 	here := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 111}
 	p := server.NewPortmapper(nil, here, here, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	defer p.Shutdown(t.Context())

@@ -19,7 +19,7 @@ import (
 // ones. Folders that are not listed are tests and tools, which no layer may use.
 var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
-	{"verified/remote"},
+	{"verified/remote", "verified/advisory"},
 	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process",
 		"internal/signature", "internal/certificate"},
 	{"disk"},
@@ -47,7 +47,10 @@ var layers = [][]string{
 	{"nfs/fair"},
 	{"nfs/oncrpc"},
 	{"nfs/exports", "nfs/groups"},
+	{"nfs/callout"},
+	{"nfs/advisory"},
 	{"nfs/nfs3", "nfs/mount3", "nfs/portmap"},
+	{"nfs/nlm"},
 	{"nfs/server"},
 	{"ops/daemon", "ops/standby", "ops/credentials"},
 	{"ops/status"},

@@ -41,6 +41,7 @@ var (
 var (
 	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	locking = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout"}
 	finding = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run",
