@@ -15,7 +15,7 @@ import (
 	"tansy/tools/load"
 )
 
-func benchmark(args []string) int {
+func benchmark() (*flagSet, action) {
 	var about strings.Builder
 	for _, w := range load.Workloads() {
 		fmt.Fprintf(&about, "  %-10s %s\n", w.Name, wrap(w.About, 13, helpWidth))
@@ -63,29 +63,36 @@ exit codes:
 	f.Var(&ioSize, "io", "`SIZE` of READs and WRITEs in order, up to 1M")
 	asJSON := f.Bool("json", false, "print the results as JSON")
 	plot := f.String("plot", "", "draw how long calls took, as SVG, into `FILE`")
-	pos, code, done := parse(f, args, 1, 1+len(load.Workloads()))
-	if done {
-		return code
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1+len(load.Workloads()))
+		if done {
+			return code
+		}
+		if wrong := noServer(pos[0]); wrong != "" {
+			return misused(f, wrong)
+		}
+		addr, err := hostPort(pos[0], nfsPort)
+		if err != nil {
+			return misused(f, wrongly(pos[0], err.Error()))
+		}
+		cfg.Addr, cfg.Export, cfg.Workloads = addr, *export, pos[1:]
+		cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
+		if cfg.Clients == 0 || cfg.Depth == 0 || cfg.Duration == 0 || fileSize == 0 || ioSize == 0 { // load has defaults
+			return misused(f, "the values of --clients, --depth, --time, --file, and --io must be above 0")
+		}
+		if st, err := os.Stat(filepath.Dir(*plot)); err != nil || !st.IsDir() { // not only when all is measured
+			return misused(f, fmt.Sprintf("--plot %s: there is no directory %s", quoted(*plot), filepath.Dir(*plot)))
+		}
+		cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
+		if err := cfg.Check(); err != nil {
+			return misused(f, err.Error())
+		}
+		return measure(cfg, *asJSON, *plot)
 	}
-	if wrong := noServer(pos[0]); wrong != "" {
-		return misused(f, wrong)
-	}
-	addr, err := hostPort(pos[0], nfsPort)
-	if err != nil {
-		return misused(f, wrongly(pos[0], err.Error()))
-	}
-	cfg.Addr, cfg.Export, cfg.Workloads = addr, *export, pos[1:]
-	cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
-	if cfg.Clients == 0 || cfg.Depth == 0 || cfg.Duration == 0 || fileSize == 0 || ioSize == 0 { // load has defaults
-		return misused(f, "the values of --clients, --depth, --time, --file, and --io must be above 0")
-	}
-	if st, err := os.Stat(filepath.Dir(*plot)); err != nil || !st.IsDir() { // not only when all is measured
-		return misused(f, fmt.Sprintf("--plot %s: there is no directory %s", quoted(*plot), filepath.Dir(*plot)))
-	}
-	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
-	if err := cfg.Check(); err != nil {
-		return misused(f, err.Error())
-	}
+}
+
+// measure measures a server, prints the results, and returns the exit code.
+func measure(cfg load.Config, asJSON bool, plot string) int {
 	measured, all := 0, len(cfg.Workloads)
 	if all == 0 {
 		all = len(load.Workloads())
@@ -106,7 +113,7 @@ exit codes:
 	if ctx.Err() != nil {
 		err = unfinishedRun(ctx, err, measured, all, "workload", "workloads")
 	}
-	if werr := writeResults(results, cfg.Addr, *asJSON, *plot); err == nil {
+	if werr := writeResults(results, cfg.Addr, asJSON, plot); err == nil {
 		err = werr
 	}
 	if err != nil {

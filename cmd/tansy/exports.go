@@ -14,7 +14,7 @@ import (
 )
 
 // exportsCommand is `tansy exports`.
-func exportsCommand(args []string) int {
+func exportsCommand() (*flagSet, action) {
 	f := newFlags("exports", "check FILE", `
   tansy exports check /etc/tansy.exports
 
@@ -34,39 +34,41 @@ A file, which has the syntax of exports(5):
   /projects   10.0.0.0/8(rw) *.example.org(ro)
   /public     *(ro,all_squash,insecure)
 `)
-	pos, code, done := parse(f, args, 1, 2)
-	if done {
-		return code
-	}
-	if pos[0] != "check" {
-		return misused(f, fmt.Sprintf("there is no %q: give check FILE", pos[0]))
-	}
-	if len(pos) < 2 {
-		return misused(f, missingArguments(f, len(pos)))
-	}
-	list, warnings, err := exports.ReadFile(pos[1])
-	for _, w := range warnings {
-		warning("exports")(w)
-	}
-	var p *exports.Problem
-	switch {
-	case errors.As(err, &p):
-		stdout.conclude("%s", plain(err.Error()))
-		return exitFailure
-	case err != nil:
-		fail("exports", err)
-		return exitUsage
-	}
-	for _, e := range list {
-		fmt.Fprintln(stdout, e.Path)
-		for _, c := range e.Clients {
-			fmt.Fprintf(stdout, "  %-24s %s\n", c.Name, &c.Rule)
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 2)
+		if done {
+			return code
 		}
+		if pos[0] != "check" {
+			return misused(f, fmt.Sprintf("there is no %q: give check FILE", pos[0]))
+		}
+		if len(pos) < 2 {
+			return misused(f, missingArguments(f, len(pos)))
+		}
+		list, warnings, err := exports.ReadFile(pos[1])
+		for _, w := range warnings {
+			warning("exports")(w)
+		}
+		var p *exports.Problem
+		switch {
+		case errors.As(err, &p):
+			stdout.conclude("%s", plain(err.Error()))
+			return exitFailure
+		case err != nil:
+			fail("exports", err)
+			return exitUsage
+		}
+		for _, e := range list {
+			fmt.Fprintln(stdout, e.Path)
+			for _, c := range e.Clients {
+				fmt.Fprintf(stdout, "  %-24s %s\n", c.Name, &c.Rule)
+			}
+		}
+		if len(list) == 0 {
+			fmt.Fprintln(stdout, "nothing is exported")
+		}
+		return exitOK
 	}
-	if len(list) == 0 {
-		fmt.Fprintln(stdout, "nothing is exported")
-	}
-	return exitOK
 }
 
 // exportsSource is a file of exports that is read again and again, for volumes with these paths for clients.

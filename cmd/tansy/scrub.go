@@ -17,7 +17,7 @@ import (
 	"tansy/ops/status"
 )
 
-func scrub(args []string) int {
+func scrub() (*flagSet, action) {
 	f := newFlags("scrub", "HOST[:PORT] [flags]", `
   tansy scrub 127.0.0.1   have the server with --status 127.0.0.1:9049 check its
                           volumes, and wait
@@ -37,29 +37,31 @@ not the scrub. What is damaged is in the server's log, with the files; for all
 of it at once stop the server and run tansy check --data.
 `)
 	detach := f.Bool("detach", false, "do not wait for its end")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		if wrong := noServer(pos[0]); wrong != "" {
+			return misused(f, wrong)
+		}
+		url, err := statusURL(pos[0])
+		if err != nil {
+			return misused(f, wrongly(pos[0], err.Error()))
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+		defer stop()
+		before, err := startScrub(ctx, strings.TrimSuffix(url, "status.json")+"scrub")
+		if err != nil {
+			fail("scrub", err)
+			return exitUsage
+		}
+		if *detach {
+			return exitOK
+		}
+		_, _, terminal := window(os.Stderr)
+		return awaitScrub(ctx, url, before, terminal)
 	}
-	if wrong := noServer(pos[0]); wrong != "" {
-		return misused(f, wrong)
-	}
-	url, err := statusURL(pos[0])
-	if err != nil {
-		return misused(f, wrongly(pos[0], err.Error()))
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
-	defer stop()
-	before, err := startScrub(ctx, strings.TrimSuffix(url, "status.json")+"scrub")
-	if err != nil {
-		fail("scrub", err)
-		return exitUsage
-	}
-	if *detach {
-		return exitOK
-	}
-	_, _, terminal := window(os.Stderr)
-	return awaitScrub(ctx, url, before, terminal)
 }
 
 // startScrub asks for a scrub of all volumes, and returns what there was of each before.

@@ -31,29 +31,31 @@ const drain = 10 * time.Second
 // lastWords is how long a server that ended waits for who reads its log.
 const lastWords = 500 * time.Millisecond
 
-func serve(args []string) int {
+func serve() (*flagSet, action) {
 	f, o := serveFlags()
-	if _, code, done := parse(f, args, 0, 0); done {
-		return code
+	return f, func(args []string) int {
+		if _, code, done := parse(f, args, 0, 0); done {
+			return code
+		}
+		o.settle(f)
+		if wrong := o.wrong(); wrong != "" {
+			return misused(f, wrong)
+		}
+		level := slog.LevelInfo
+		if o.verbose {
+			level = slog.LevelDebug
+		}
+		log, err := daemon.NewLog(os.Stderr, o.logFormat, level)
+		if err != nil {
+			return misused(f, err.Error())
+		}
+		// From here on nothing waits for who reads standard error and output, nor ends with them.
+		signal.Ignore(syscall.SIGPIPE)
+		defer log.Close(lastWords)
+		out := daemon.NewOutput(announcements{os.Stdout, log.Logger}, nil)
+		defer out.Close(lastWords)
+		return newServing(o, log, out).run()
 	}
-	o.settle(f)
-	if wrong := o.wrong(); wrong != "" {
-		return misused(f, wrong)
-	}
-	level := slog.LevelInfo
-	if o.verbose {
-		level = slog.LevelDebug
-	}
-	log, err := daemon.NewLog(os.Stderr, o.logFormat, level)
-	if err != nil {
-		return misused(f, err.Error())
-	}
-	// From here on nothing waits for who reads standard error and output, nor ends with them.
-	signal.Ignore(syscall.SIGPIPE)
-	defer log.Close(lastWords)
-	out := daemon.NewOutput(announcements{os.Stdout, log.Logger}, nil)
-	defer out.Close(lastWords)
-	return newServing(o, log, out).run()
 }
 
 // serving is a server, from its options to its end. What comes up is there from the step of run that makes it.

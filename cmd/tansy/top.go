@@ -16,7 +16,7 @@ import (
 	"tansy/ops/status"
 )
 
-func top(args []string) int {
+func top() (*flagSet, action) {
 	f := newFlags("top", "HOST[:PORT] [flags]", `
   tansy top 127.0.0.1               what the server with --status 127.0.0.1:9049
                                     does, until Ctrl-C
@@ -30,37 +30,39 @@ exit codes:
 `)
 	once := f.Bool("once", false, "print it once; so it is, too, when standard output is no terminal")
 	every := f.Duration("every", 2*time.Second, "how often to look, such as 500ms or 10s")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
-	}
-	if *every < 100*time.Millisecond {
-		return misused(f, "--every is too short: give 100ms or more")
-	}
-	if wrong := noServer(pos[0]); wrong != "" {
-		return misused(f, wrong)
-	}
-	url, err := statusURL(pos[0])
-	if err != nil {
-		return misused(f, wrongly(pos[0], err.Error()))
-	}
-	if _, _, terminal := window(os.Stdout); *once || !terminal {
-		r, err := fetch(context.Background(), url)
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		if *every < 100*time.Millisecond {
+			return misused(f, "--every is too short: give 100ms or more")
+		}
+		if wrong := noServer(pos[0]); wrong != "" {
+			return misused(f, wrong)
+		}
+		url, err := statusURL(pos[0])
 		if err != nil {
-			return fail("top", err)
+			return misused(f, wrongly(pos[0], err.Error()))
 		}
-		for _, line := range screen(r, 100, 1000) {
-			fmt.Fprintln(stdout, line)
+		if _, _, terminal := window(os.Stdout); *once || !terminal {
+			r, err := fetch(context.Background(), url)
+			if err != nil {
+				return fail("top", err)
+			}
+			for _, line := range screen(r, 100, 1000) {
+				fmt.Fprintln(stdout, line)
+			}
+			if r.State != status.Serving || r.Problem != "" {
+				return exitFailure
+			}
+			return exitOK
 		}
-		if r.State != status.Serving || r.Problem != "" {
-			return exitFailure
-		}
+		ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+		defer stop()
+		watchStatus(ctx, os.Stdout, url, *every)
 		return exitOK
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
-	defer stop()
-	watchStatus(ctx, os.Stdout, url, *every)
-	return exitOK
 }
 
 // statusPort is the port of --status in all examples, and where none is given.

@@ -50,6 +50,9 @@ var (
 	creating   = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
 	hints      = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
 	coverings  = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
+	unfit      = []string{"./cmd/tansy", "-run", "ConformWithout"}
+	leavings   = []string{"./cmd/tansy", "-run", "TestMkfs"}
+	endings    = []string{"./test/mount", "-run", "UnmountEnded", "-timeout", "5m"}
 	remounting = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
 	checks     = []string{"./offline/check", "-short"}
 	daemons    = []string{"./ops/daemon"}
@@ -71,6 +74,7 @@ var (
 		"-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run",
 		"Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
+	inPieces = []string{"./disk", "-timeout", "1m", "-run", "Pieced", "-seed", "1"}
 	noneLeft = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
 	streams  = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}

@@ -29,6 +29,7 @@ import (
 // hides are the optional interfaces that wrappers do not have, and why none is needed.
 var hides = map[string]string{
 	"disk.Fault: disk.Holes":                                  "it is to harm what is read, and a hole is not",
+	"disk.Pieced: interface{Unwrap() disk.Disk}":              "it has itself all that is asked for: addresses differ",
 	"fs.meter: disk.Holes":                                    "mkfs writes, and reads nothing",
 	"fs.meter: disk.Discarder":                                "likewise",
 	"fs.overlay: disk.Discarder":                              "nothing that is done to it may reach the device",
