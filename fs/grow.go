@@ -23,8 +23,7 @@ var (
 
 // GrowOptions say how a volume grows. The zero value is fine.
 type GrowOptions struct {
-	Inodes   uint64                   // at least so many afterwards; 0: in proportion to the size, as the volume was made
-	Zeroed   bool                     // what the device has behind the volume reads as zeros: an image that was made longer
+	Inodes   uint64                   // at least so many afterwards; 0: in proportion to the size
 	Progress func(done, total uint64) // called now and then with bytes written; may be nil
 }
 
@@ -38,7 +37,7 @@ type VolumeSize struct {
 	Bytes  uint64 // of the device that it uses
 	Data   uint64 // bytes for data
 	Inodes uint64
-	Most   uint64 // bytes that the volume may ever have; it cannot grow if that is Bytes
+	Most   uint64 // about the bytes that the volume may ever have; it cannot grow if that is Bytes
 }
 
 // Grow has the volume on d use what the device has behind it, in place, as far as the volume was made for that
@@ -70,10 +69,19 @@ func Grow(d disk.Disk, o GrowOptions) (Growth, error) {
 		return Growth{now, now}, fmt.Errorf("the new blocks do not follow those of the volume: %w", ErrNoMore)
 	}
 	dd := ddisk.New(meter{d, s.Extent().Room() + n, t.Extent().Room(), o.Progress, nil})
-	if !growing.Grow(dd, s, t, n, o.Zeroed) {
+	if !growing.Grow(dd, s, t, n, unwritten(d, s.Extent().Room(), t.Extent().Room())) {
 		return Growth{now, now}, dd.Err()
 	}
 	return Growth{now, sizeOf(t)}, nil
+}
+
+// SizeOf is how much there is of the volume on d. It reads the superblock alone.
+func SizeOf(d disk.Disk) (VolumeSize, error) {
+	s, _, err := readSuper(volumeend.Bound(d, nil))
+	if err != nil {
+		return VolumeSize{}, err
+	}
+	return sizeOf(s), nil
 }
 
 // sizeOf is how much there is of a volume.
@@ -83,6 +91,13 @@ func sizeOf(s superblockformat.Super) VolumeSize {
 		Bytes: e.Room() * BlockSize, Data: (e.DataEnd() - s.Geometry().Data0()) * BlockSize, Inodes: e.InodeEnd() - 3,
 		Most: s.Size() * BlockSize,
 	}
+}
+
+// unwritten tells whether d knows that its blocks from a on before end were never written: those of an image that was
+// made longer.
+func unwritten(d disk.Disk, a, end uint64) bool {
+	next, err := disk.NextData(d, a)
+	return err == nil && next >= end
 }
 
 // beginning is a volume of which nothing but block 0 is there yet.

@@ -90,8 +90,8 @@ func Bound(d disk.Disk, warn func(error)) disk.Disk {
 // Part is the first blocks of d up to end, where its volume ends. warn, unless nil, is told what is behind.
 func Part(d disk.Disk, end uint64, warn func(error)) *disk.Prefix {
 	if warn != nil {
-		warn(fmt.Errorf("the device has %d bytes more than the volume uses, which has %d and does not grow with it: "+
-			"they are left alone", (d.Size()-end)*disk.BlockSize, end*disk.BlockSize))
+		warn(fmt.Errorf("the device has %d bytes more than the volume uses, which has %d: they are left alone "+
+			"(tansy grow has a volume use them that was made to grow)", (d.Size()-end)*disk.BlockSize, end*disk.BlockSize))
 	}
 	return disk.NewPrefix(d, end)
 }

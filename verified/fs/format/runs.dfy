@@ -85,7 +85,8 @@ module DeviceRuns {
   }
   lemma Sums(r: Runs, at: uint64, n: uint64)
     requires Bounded(r) && 0 < n < BOUND && at < BOUND
-    ensures Bounded(Add(r, at, n)) && Total(Add(r, at, n)) == Total(r) + n as int && Count(Add(r, at, n)) <= Count(r) + 1
+    ensures Bounded(Add(r, at, n)) && Total(Add(r, at, n)) == Total(r) + n as int &&
+      Count(Add(r, at, n)) <= Count(r) + 1
     decreases r
   { if r.Run? { Sums(r.later, at, n); } }
   // It moves nothing, and lies behind all that was there.

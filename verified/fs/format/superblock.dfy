@@ -1,7 +1,8 @@
 // The superblock: what is fixed when a volume is made. Block 0, with a copy in
 // the last block. A superblock that was read is used only if Decode accepts it.
 //
-//    0 magic u64 ("TansyFS\0")  8 version u32: 5; 4 if there are no runs  12 incompatible flags u32 (unknown ones are refused)  16 zero u64
+//    0 magic u64 ("TansyFS\0")  8 version u32: 5; 4 if there are no runs
+//   12 incompatible flags u32 (unknown ones are refused)  16 zero u64
 //   24 size u64        blocks of the layout
 //   32 lognd u64       the log: units of 16 blocks   40 lognr u64 ring blocks (between a header and its copy)
 //   48 inodeBitmap 56 blockBitmap 64 inodeTable 72 data0 80 data1 88 ninode u64     geometry
@@ -111,7 +112,8 @@ module SuperblockFormat {
   function SuperAt(s: seq<byte>): Super
     requires |s| == 4096
   {
-    Super(U64At(s, 24), U64At(s, 32), U64At(s, 40), GeometryAt(s), U64At(s, 96), U64At(s, 104), U32At(s, 112), U32At(s, 116), U64At(s, 120), U64At(s, 128), U64At(s, 136),
+    Super(U64At(s, 24), U64At(s, 32), U64At(s, 40), GeometryAt(s), U64At(s, 96), U64At(s, 104), U32At(s, 112),
+      U32At(s, 116), U64At(s, 120), U64At(s, 128), U64At(s, 136),
         U64At(s, 144), U64At(s, 152), U64At(s, 160), U64At(s, 168), ExtentAt(s))
   }
   predicate Sealed(s: seq<byte>)
@@ -206,7 +208,8 @@ module SuperblockFormat {
   }
   lemma RunsFrame(s: seq<byte>, t: seq<byte>, i: nat, k: nat)
     requires |s| == |t| == 4096 && i + k <= MAXRUNS as int
-    requires forall o: int {:trigger U64At(t, o)} | 216 + 16 * i <= o <= 208 + 16 * (i + k) :: U64At(t, o) == U64At(s, o)
+    requires forall o: int {:trigger U64At(t, o)} | 216 + 16 * i <= o <= 208 + 16 * (i + k) ::
+      U64At(t, o) == U64At(s, o)
     ensures RunsAt(s, i, k) == RunsAt(t, i, k)
     decreases k
   { if k > 0 { RunsFrame(s, t, i + 1, k - 1); } }
@@ -248,7 +251,8 @@ module SuperblockFormat {
       var runs := TakeRuns(b, 0, count);
       extent := Extent(b.U64(184), b.U64(192), b.U64(200), runs);
     }
-    s := Super(b.U64(24), b.U64(32), b.U64(40), g, b.U64(96), b.U64(104), b.U32(112), b.U32(116), b.U64(120), b.U64(128), b.U64(136), b.U64(144), b.U64(152),
+    s := Super(b.U64(24), b.U64(32), b.U64(40), g, b.U64(96), b.U64(104), b.U32(112), b.U32(116),
+      b.U64(120), b.U64(128), b.U64(136), b.U64(144), b.U64(152),
         b.U64(160), b.U64(168), extent);
     if b.U64(0) != MAGIC { return 1, s; }
     var sum := Sum(b, 4064);

@@ -15,7 +15,8 @@ module Extents {
     requires s.geometry.inodeBitmap <= s.size
   { Tree(s.size - s.geometry.inodeBitmap, s.pages) }
   predicate TreeFits(t: Tree) {
-    1 <= t.pages < 0x7FFF_FFFF && 1 <= t.n as int <= 254 * t.pages as int + 1 && 254 * t.pages as int <= t.n as int + 252
+    1 <= t.pages < 0x7FFF_FFFF && 1 <= t.n as int <= 254 * t.pages as int + 1 &&
+    254 * t.pages as int <= t.n as int + 252
   }
   // The pages that have the codes of nodes lo to end - 1, and those above them, are there, in both places of each.
   predicate Known(r: Runs, t: Tree, lo: int, end: int)
@@ -136,8 +137,10 @@ module Extents {
   }
   method CoverRest(s: Super, r: Runs, dataEnd: uint64, inodeEnd: uint64, dataReach: uint64, inodeReach: uint64)
     returns (ok: bool, u: Runs)
-    requires Bounded(r) && Total(r) < BOUND as int && SuperOk(s) && s.size <= BOUND && TreeFits(TreeOf(s)) && There(r, 0)
-    requires s.geometry.data0 < dataEnd <= dataReach <= s.geometry.data1 && 16 < inodeEnd <= inodeReach <= s.geometry.ninode
+    requires Bounded(r) && Total(r) < BOUND as int && SuperOk(s) && s.size <= BOUND && TreeFits(TreeOf(s)) &&
+      There(r, 0)
+    requires s.geometry.data0 < dataEnd <= dataReach <= s.geometry.data1 &&
+      16 < inodeEnd <= inodeReach <= s.geometry.ninode
     ensures Bounded(u) && Total(u) < BOUND as int && Grew(r, u) && (ok ==> Rest(s, u, dataEnd as int, inodeEnd as int))
   {
     var g := s.geometry;

@@ -1,7 +1,7 @@
 // More of a volume's layout comes to be: what goes to the device, and in which order.
 //
-// First what is new becomes zeros, but for data blocks, and then the copy of the new superblock comes behind it. Nothing
-// of the volume as it was is touched by that. At last block 0 says how much there is. A crash leaves the volume as it
+// First what is new becomes zeros, but for data blocks, and then the copy of the new superblock comes behind it.
+// Nothing of the volume as it was is touched by that. At last block 0 says how much there is. A crash leaves the volume as it
 // was, or with all that is new (Growing). What it holds is the same either way (SameVolume).
 include "extents.dfy"
 include "../format/copies.dfy"
@@ -23,18 +23,21 @@ module Growing {
   }
   // so many new data blocks lie where those of s end: from the place of its superblock's copy on
   predicate DataFirst(s: Super, t: Super, n: int) {
-    SuperOk(s) && SuperOk(t) && 0 < n && s.extent.dataEnd as int + n < s.size as int && s.extent.room as int + n <= t.extent.room as int &&
+    SuperOk(s) && SuperOk(t) && 0 < n && s.extent.dataEnd as int + n < s.size as int &&
+    s.extent.room as int + n <= t.extent.room as int &&
     forall x {:trigger Where(t.extent.runs, 0, x)} :: s.extent.dataEnd as int <= x < s.extent.dataEnd as int + n ==>
       Where(t.extent.runs, 0, x) == Some(s.extent.room as int - 1 + x - s.extent.dataEnd as int)
   }
   predicate Is(b: BV, s: Super) { |b| == 4096 && Acceptable(b) && SuperAt(b) == s }
   // the device held w, on which volume s is, before all this
   predicate Old(w: Img, s: Super, i: Img) {
-    |i| == |w| && s.extent.room as int <= |w| && forall a {:trigger i[a]} :: 0 <= a < s.extent.room as int ==> i[a] == w[a]
+    |i| == |w| && s.extent.room as int <= |w| &&
+    forall a {:trigger i[a]} :: 0 <= a < s.extent.room as int ==> i[a] == w[a]
   }
   // all of t is there, but that block 0 may not say it yet
   predicate New(w: Img, s: Super, t: Super, n: int, i: Img) {
-    |i| == |w| && 0 < s.extent.room < t.extent.room && t.extent.room as int <= |w| && 0 < n && Is(i[t.extent.room as int - 1], t) &&
+    |i| == |w| && 0 < s.extent.room < t.extent.room && t.extent.room as int <= |w| && 0 < n &&
+    Is(i[t.extent.room as int - 1], t) &&
     (forall a {:trigger i[a]} :: 0 < a < s.extent.room as int - 1 ==> i[a] == w[a]) &&
     forall a {:trigger i[a]} :: s.extent.room as int - 1 + n <= a < t.extent.room as int - 1 ==> i[a] == Zeros(4096)
   }
@@ -86,7 +89,8 @@ module Growing {
   }
   // The copy of superblock t is in its place, and what is new is zeros.
   predicate Ready(poss: Poss, t: Super, z: int) {
-    0 <= z && 0 < t.extent.room as int <= |poss| && (forall a {:trigger poss[a]} :: z <= a < t.extent.room as int - 1 ==>
+    0 <= z && 0 < t.extent.room as int <= |poss| &&
+    (forall a {:trigger poss[a]} :: z <= a < t.extent.room as int - 1 ==>
       poss[a] <= iset{Zeros(4096)}) &&
     exists copy :: Is(copy, t) && poss[t.extent.room as int - 1] <= iset{copy}
   }
@@ -178,7 +182,7 @@ module Growing {
     }
   }
 
-  // Home blocks of s lo to end - 1, as far as they are there, become zeros, durably. (The device is no volume meanwhile.)
+  // Home blocks of s lo to end - 1, as far as they are there, become zeros, durably. The device is no volume meanwhile.
   method ClearHome(d: Disk, s: Super, lo: uint64, end: uint64) returns (io: bool)
     requires d.Valid() && d.owner == map[] && SuperOk(s) && s.extent.room as int <= |d.cur| && lo <= end < s.size &&
       forall i: Img :: i in d.ok
@@ -190,9 +194,10 @@ module Growing {
     io := true;
     var a := lo;
     while io && a < end
-      invariant lo <= a <= end && d.Valid() && |d.cur| == |old(d.cur)| && (!io ==> d.bad) && (forall i: Img :: i in d.ok)
-      invariant (forall x :: 0 <= x < |d.cur| ==> Owns(d.owner, Recovering, x)) && forall x, r :: Owns(d.owner, r, x) ==>
-        r == Recovering
+      invariant lo <= a <= end && d.Valid() && |d.cur| == |old(d.cur)| && (!io ==> d.bad) &&
+        (forall i: Img :: i in d.ok)
+      invariant (forall x :: 0 <= x < |d.cur| ==> Owns(d.owner, Recovering, x)) &&
+        forall x, r :: Owns(d.owner, r, x) ==> r == Recovering
       invariant io ==> Cleared(d, s, lo as int, a as int)
       decreases end - a, io
     {
