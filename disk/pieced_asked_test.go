@@ -31,7 +31,7 @@ func (d *asked) Discard(a, n uint64) error    { d.note("discard %d %d", a, n); r
 func (d *asked) Unclaim() error               { d.note("unclaim"); return nil }
 func (d *asked) Host() disk.Host              { return askedHost{d} }
 
-// askedHost has room for blocks 4 to 7, 33 to 37, and 39.
+// askedHost has room for blocks 4 to 7, 9 to 13, and 33 to 37.
 type askedHost struct{ d *asked }
 
 func (h askedHost) Reserve(a, n uint64) error {
@@ -44,7 +44,7 @@ func (h askedHost) Reserve(a, n uint64) error {
 func (h askedHost) Keep(n uint64)       { h.d.note("keep %d", n) }
 func (h askedHost) Room() (f, b uint64) { return 17, 4 }
 func (h askedHost) Backed(a uint64) (lo, hi uint64, ok bool) {
-	for _, r := range [][2]uint64{{4, 8}, {33, 38}, {39, 40}} {
+	for _, r := range [][2]uint64{{4, 8}, {9, 14}, {33, 38}} {
 		if a < r[1] {
 			return max(a, r[0]), r[1], true
 		}
@@ -79,6 +79,7 @@ func TestPiecedTranslates(t *testing.T) {
 		{func() { disk.Push(d, 10, 6, false) }, "push 30 1 false"},
 		{func() { disk.BarrierFollows(d, 3, 9) }, "barrier follows 3 9"},
 		{func() { disk.BarrierFollows(d, 7, 22) }, "barrier follows 30 37"},
+		{func() { disk.BarrierFollows(d, 16, 27) }, "barrier follows 31 40"},
 		{func() { disk.BarrierFollows(d, 22, far) }, "barrier follows 12 17"},
 		{func() { disk.BarrierFollows(d, 10, 15) }, ""},
 		{func() { disk.BarrierFollows(d, 9, 3) }, ""},
@@ -118,7 +119,7 @@ func TestPiecedTranslates(t *testing.T) {
 		}
 		runs, a = append(runs, [2]uint64{lo, hi}), hi
 	}
-	if want := [][2]uint64{{4, 8}, {18, 23}, {24, 25}}; !slices.Equal(runs, want) {
+	if want := [][2]uint64{{4, 8}, {9, 10}, {18, 23}, {25, 27}}; !slices.Equal(runs, want) {
 		t.Errorf("with room: %v, want %v", runs, want)
 	}
 	if _, _, ok := h.Backed(60); ok {
@@ -203,7 +204,12 @@ func TestPiecedErrors(t *testing.T) {
 			}
 		}
 	}
-	d := disk.NewPieced(broken{mem, 5, false}, 50, fixed().locate())
+	d := disk.NewPieced(broken{mem, 33, false}, 50, fixed().locate())
+	e := new(disk.Error)
+	if _, err := d.NextData(15); !errors.As(err, &e) || e.Block != 15 { // of which locate says nothing of block 18
+		t.Errorf("%v, want an error of block 15, where the device was asked from", err)
+	}
+	d = disk.NewPieced(broken{mem, 5, false}, 50, fixed().locate())
 	const want = "read block 5 x: input/output error"
 	if err := d.ReadAt(3, disktest.Vector(4)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

@@ -45,7 +45,11 @@ type VolumeSize struct {
 // all that is new: what it holds is the same (verified/fs/mkfs/growing.dfy). It writes what is new of bitmaps, inodes,
 // and the tree of codes, some 3 % of the new room, and none of what is there.
 func Grow(d disk.Disk, o GrowOptions) (Growth, error) {
-	s, damaged, err := readSuper(volumeend.Bound(d, nil))
+	bound := volumeend.Bound(d, nil)
+	s, damaged, err := readSuper(bound)
+	if err == nil {
+		err = journalParams(s).Check(volumeend.Layout(bound, s))
+	}
 	if err != nil {
 		return Growth{}, err
 	}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +28,8 @@ func benchmark() (*flagSet, action) {
   tansy bench filer:2049 --export /vol/test --mount-port 20048 \
       write read --file 256M --io 1M
                                  two of them, on another server
+  tansy bench nas:2049 --tls --ca ca-cert.pem
+                                 through TLS
   tansy bench 127.0.0.1:2049 --json > today.json
                                  for programs
   tansy bench 127.0.0.1:2049 --plot today.svg
@@ -61,6 +63,8 @@ exit codes:
 	fileSize, ioSize := byteSize(32<<20), byteSize(64<<10)
 	f.Var(&fileSize, "file", "`SIZE` of each client's file")
 	f.Var(&ioSize, "io", "`SIZE` of READs and WRITEs in order, up to 1M")
+	var with clientTLS
+	with.flags(f)
 	asJSON := f.Bool("json", false, "print the results as JSON")
 	plot := f.String("plot", "", "draw how long calls took, as SVG, into `FILE`")
 	return f, func(args []string) int {
@@ -84,6 +88,9 @@ exit codes:
 			return misused(f, fmt.Sprintf("--plot %s: there is no directory %s", quoted(*plot), filepath.Dir(*plot)))
 		}
 		cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
+		if cfg.TLS, err = with.config(cfg.Addr); err != nil {
+			return fail("bench", err)
+		}
 		if err := cfg.Check(); err != nil {
 			return misused(f, err.Error())
 		}
@@ -117,7 +124,7 @@ func measure(cfg load.Config, asJSON bool, plot string) int {
 		err = werr
 	}
 	if err != nil {
-		return fail("bench", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr)))
+		return fail("bench", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr, cfg.TLS)))
 	}
 	return exitOK
 }
@@ -127,9 +134,9 @@ const shownExports = 8
 
 // whatToMount says which directories can be given for --export, for the end of an error, if err is that of mounting
 // one; else it is empty. What to do about a refused port is said as well. addr is that of the server, mountAddr that of
-// its MOUNT, or "".
-func whatToMount(err error, addr, mountAddr string) string {
-	return otherExport(err, addr, mountAddr) + otherPort(err)
+// its MOUNT, or ""; with is how connections are protected, or nil.
+func whatToMount(err error, addr, mountAddr string, with *tls.Config) string {
+	return otherExport(err, addr, mountAddr, with) + otherPort(err)
 }
 
 // refusedPort is how the error of a server ends that may refuse calls for their port: MOUNT's, or that of an NFS call
@@ -145,12 +152,12 @@ func otherPort(err error) string {
 }
 
 // otherExport is the part of whatToMount about directories.
-func otherExport(err error, addr, mountAddr string) string {
+func otherExport(err error, addr, mountAddr string, with *tls.Config) string {
 	if !errors.As(err, new(*load.MountError)) && !errors.As(err, new(*conform.MountError)) {
 		return ""
 	}
 	const give = ": give another directory with --export PATH"
-	c, err := load.Dial(cmp.Or(mountAddr, addr), true)
+	c, err := dialMount(addr, mountAddr, with)
 	if err != nil {
 		return give
 	}

@@ -19,6 +19,8 @@ func conformance() (*flagSet, action) {
                                  another server, which has MOUNT on another port
   tansy conform 127.0.0.1:2049 --run 'rename|link/'
                                  only checks whose GROUP/NAME matches
+  tansy conform nas:2049 --tls --ca ca-cert.pem
+                                 all of it through TLS
   tansy conform --list           what is checked, and which section of which RFC
                                  says so
 
@@ -40,6 +42,8 @@ users, and no privileged ports.
 	run := f.String("run", "", "run the checks whose GROUP/NAME this regular `EXPRESSION` matches")
 	asJSON := f.Bool("json", false, "print the report as JSON")
 	list := f.Bool("list", false, "list the checks and run none")
+	var with clientTLS
+	with.flags(f)
 	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for a reply, such as 500ms or 1m")
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 0, 1)
@@ -69,6 +73,10 @@ users, and no privileged ports.
 		}
 		cfg := conform.Config{Addr: addr, Export: *export, Run: only, Timeout: *timeout}
 		cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
+		if cfg.TLS, err = with.config(cfg.Addr); err != nil {
+			fail("conform", err)
+			return exitUsage
+		}
 		cfg.Progress = checkProgress()
 
 		ctx, stop := untilInterrupted()
@@ -115,7 +123,7 @@ func uncheckable(err error, cfg conform.Config) error {
 	var unfit *conform.UnfitError
 	switch {
 	case !errors.As(err, &unfit):
-		return fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr))
+		return fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr, cfg.TLS))
 	case unfit.Program == "MOUNT":
 		return fmt.Errorf("%s: %w: give the port of MOUNT with --mount-port (rpcinfo -p HOST lists the ports)",
 			unfit.Addr, unfit)

@@ -33,6 +33,8 @@ A file, which has the syntax of exports(5):
   /           192.0.2.7(rw,no_root_squash)
   /projects   10.0.0.0/8(rw) *.example.org(ro)
   /public     *(ro,all_squash,insecure)
+  # with TLS alone, and by the name in a client's certificate
+  /secret     10.0.0.0/8(rw,xprtsec=tls:mtls) dns:host7.example.org(rw)
 `)
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 1, 2)
@@ -77,6 +79,7 @@ type exportsSource struct {
 	volumes []string
 	warn    func(error)
 	warned  map[string]bool // what was warned of, without its place
+	tls     *protection
 }
 
 // read reads the tables: of each volume its own. A warning is given once, however often the file is read.
@@ -94,6 +97,8 @@ func (s *exportsSource) read() (tables []*exports.Table, err error) {
 			s.warn(w)
 		}
 	}
+	exports.Default(list, s.tls.transports)
+	s.tls.warnUseless(s.name, list, s.warn)
 	split, err := exports.Split(list, s.volumes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)

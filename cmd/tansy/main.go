@@ -62,6 +62,7 @@ func init() { // not in the declaration, for completion prints them
 		{"scrub", "have a server check all that its volume holds, now", scrub, ""},
 		{"trim", "give the room of free blocks back to where the volume lies", trim, ""},
 		{"exports", "check a file of exports, which says who may mount what", exportsCommand, "check"},
+		{"cert", "make certificates for TLS: an authority, servers, clients", cert, "ca server client"},
 		{"dump", "print a volume's structures", dump, "super log inode dir"},
 		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},
 		{"bench", "measure any NFSv3 server: rates, and how long calls take", benchmark, workloadNames()},

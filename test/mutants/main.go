@@ -41,6 +41,7 @@ var (
 var (
 	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	locking = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout"}
 	finding = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run",
@@ -104,7 +105,15 @@ var (
 	fragmentation = []string{"./offline/check", "-run", "Placement"}
 	again         = []string{"./internal/runtime/dtxn", "./fs", "./nfs/server", "./offline/check", "-run",
 		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
-	receipts   = []string{"./nfs/oncrpc", "-run", "Receipt"}
+	receipts = []string{"./nfs/oncrpc", "-run", "Receipt"}
+	sealed   = []string{"./nfs/oncrpc", "-timeout", "3m", "-failfast", "-run",
+		"TLS|Probe|Clear|TestHandshake|HalfOpen"}
+	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
+	shown      = []string{"./ops/credentials"}
+	issued     = []string{"./internal/certificate", "./cmd/tansy", "-run", "Issue|Refuses|TestCert"}
+	asking     = []string{"./tools/starttls"}
+	throughTLS = []string{"./test/conformance", "-run", "TestTLS"}
+	tlsFlags   = []string{"./cmd/tansy", "-run", "ServeTLS|WrongArguments|MountCommands"}
 	wild       = []string{"./internal/runtime/dtxn", "-run", "Wild|ForeignPlaces"}
 	allocators = []string{"./txn", "-run", "Allocator|Size"}
 	opened     = []string{"./txn/volume", "-timeout", "1m"}

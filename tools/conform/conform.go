@@ -16,6 +16,7 @@ package conform
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"regexp"
 	"time"
@@ -78,7 +79,10 @@ type Report struct {
 type Config struct {
 	Addr      string // host:port of NFS
 	MountAddr string // host:port of MOUNT, default Addr
-	Export    string // path to mount, default "/"
+
+	// TLS, if not nil, is how connections to Addr are protected (RFC 9289). A server that refuses is not checked.
+	TLS    *tls.Config
+	Export string // path to mount, default "/"
 
 	// Run selects checks by ID; nil selects all.
 	Run *regexp.Regexp
