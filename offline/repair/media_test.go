@@ -16,6 +16,7 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/layout"
+	"tansy/internal/volumeend"
 	"tansy/offline/check"
 	"tansy/test/kit/replay"
 )
@@ -93,14 +94,22 @@ func geometryOf(t testing.TB, d disk.Disk) geometry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := s.Geometry()
-	return geometry{g.InodeBitmap(), g.BlockBitmap(), g.InodeTable(), g.Slot0(), g.Data0(), g.Data1(), g.Ninode(),
-		s.Rootgen()}
+	return geometryIn(s)
+}
+
+// layoutOf is the layout of the volume on d.
+func layoutOf(t testing.TB, d disk.Disk) disk.Disk {
+	t.Helper()
+	s, _, err := superblocks(volumeend.Bound(d, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return volumeend.Layout(d, s)
 }
 
 // inUse is the inodes of a sound volume, but the reserved one.
 func (v *volume) inUse() (inos []uint64) {
-	for ino := uint64(1); ino < v.ninode; ino++ {
+	for ino := uint64(1); ino < v.inodeEnd; ino++ {
 		if ino != orphansIno && v.inode(ino).w(layout.Type) != 0 {
 			inos = append(inos, ino)
 		}
@@ -122,7 +131,7 @@ func filesOf(t testing.TB, d disk.Disk) map[uint64]file {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	v := newVolume(d, geometryOf(t, d))
+	v := newVolume(layoutOf(t, d), geometryOf(t, d))
 	files := map[uint64]file{}
 	for _, ino := range v.inUse() {
 		h := fs.Handle{Ino: ino, Gen: v.inode(ino).q(layout.Generation)}
@@ -236,7 +245,7 @@ func newSample(t testing.TB, seed uint64) *sample {
 			pages = append(pages, a)
 		}
 	}
-	s.places = [][]uint64{{0}, {s.v.data1}, {p.Start}, {s.v.ibm - 1}, pages, maps1, maps2, table, indirect,
+	s.places = [][]uint64{{0}, {s.d.Size() - 1}, {p.Start}, {s.v.ibm - 1}, pages, maps1, maps2, table, indirect,
 		dirs, links, data}
 	for i, p := range s.places {
 		if len(p) == 0 {
@@ -315,7 +324,7 @@ func (s *sample) damage(t testing.TB, r *rand.Rand, place, kind int) (d *disk.Me
 			other = blocks
 		}
 		x := other[r.IntN(len(other))]
-		if a == 0 || a == s.v.data1 || x == 0 || x == s.v.data1 {
+		if a == 0 || a == s.d.Size()-1 || x == 0 || x == s.d.Size()-1 {
 			x = a // both superblocks may be hit; that has a test of its own
 		}
 		put(t, d, x, b)
@@ -502,7 +511,7 @@ func TestManyDamages(t *testing.T) {
 			place := 2 + r.IntN(len(s.places)-2) // one superblock is needed
 			one, hit, _ := s.damage(t, r, place, r.IntN(5))
 			for _, a := range hit {
-				if a != 0 && a != s.v.data1 {
+				if a != 0 && a != s.d.Size()-1 {
 					put(t, d, a, block(t, one, a))
 				}
 			}
