@@ -31,7 +31,7 @@
 // a file, whether a file has as many names as links) is not reported as damage but noted
 // as not checked. Files are named by their paths, which are looked for at the end.
 //
-// What is empty costs nothing if the device knows it (disk.Holes). What a volume that can grow has not yet costs nothing.
+// What is empty costs nothing if the device knows it (disk.Holes), nor does what a volume that can grow has not yet.
 // Blocks have the addresses of the layout, which for other volumes are those of the device.
 //
 // Memory: 16 MiB of the tree of codes, a bit for every used block and inode (two for a block with Options.Data), about

@@ -383,7 +383,7 @@ var mutants = []mutant{
 	{what: "ends: FSSTAT says what it had first", file: "fs/ends.go", old: "return v.sys.End(dtxn.Blocks), v.sys.End(dtxn.Inodes) }", new: "return v.geo.Data1(), v.geo.Ninode() }", tests: growth},
 	{what: "ends: what the host has no room for is counted as if all were there", file: "fs/stat.go", old: "v.geo.Data0(), v.sys.End(dtxn.Blocks))", new: "v.geo.Data0(), v.geo.Data1())", tests: growth},
 	{what: "ends: a scrub looks at what the volume has not yet", file: "fs/duties.go", old: "pass.Limit = d.v.sys.End(dtxn.Blocks) //", new: "pass.Limit = d.v.dmg.Size - 1 //", tests: growth},
-	{what: "ends: a scrub is to look at what the volume has not yet", file: "fs/duties.go", old: "d.v.dmg.Params.Pages + d.v.sys.End(dtxn.Blocks) -", new: "d.v.dmg.Params.Pages + d.v.geo.Data1() -", tests: growth},
+	{what: "ends: a scrub is to look at what the volume has not yet", file: "fs/duties.go", old: "d.v.sys.Scrubbed(d.v.sys.End(dtxn.Blocks)) -", new: "d.v.sys.Scrubbed(d.v.geo.Data1()+1) -", tests: growth},
 	{what: "ends: blocks, and no inodes", file: "fs/ends.go", old: "\treturn v.sys.Extend(dtxn.Inodes, inodes)\n", new: "\treturn nil\n", tests: growth},
 	{what: "ends: owners are looked for in inodes that the volume has not yet", file: "fs/internal/background/owners.go", old: "\tto = min(to, f.v.End(dtxn.Inodes))\n", new: "\tto = f.geo.Ninode()\n", tests: growth},
 	{what: "ends: owners are looked for in blocks that the volume has not yet", file: "fs/internal/background/owners.go", old: "b >= f.v.End(dtxn.Blocks) ||", new: "b >= f.geo.Data1() ||", tests: growth},

@@ -1,8 +1,8 @@
 // More of a volume's layout comes to be: what goes to the device, and in which order.
 //
 // First what is new becomes zeros, but for data blocks, and then the copy of the new superblock comes behind it.
-// Nothing of the volume as it was is touched by that. At last block 0 says how much there is. A crash leaves the volume as it
-// was, or with all that is new (Growing). What it holds is the same either way (SameVolume).
+// Nothing of the volume as it was is touched by that. At last block 0 says how much there is. A crash leaves the
+// volume as it was, or with all that is new (Growing). What it holds is the same either way (SameVolume).
 include "extents.dfy"
 include "../format/copies.dfy"
 include "../../journal/recover.dfy"
