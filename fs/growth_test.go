@@ -165,4 +165,29 @@ func TestNoGrowth(t *testing.T) {
 	if _, err := fs.Grow(d, fs.GrowOptions{Inodes: 1 << 40}); !errors.Is(err, fs.ErrOptions) {
 		t.Errorf("too many inodes: %v", err)
 	}
+	growable(t, d, d.Size()-1000, fs.MkfsOptions{})
+	b := [][]byte{make([]byte, disk.BlockSize)}
+	if err := d.ReadAt(0, b); err != nil {
+		t.Fatal(err)
+	}
+	b[0][100] ^= 1
+	if err := d.WriteAt(0, b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.Grow(d, fs.GrowOptions{}); err == nil {
+		t.Error("a volume with a damaged superblock grows")
+	}
+}
+
+// TestGrowInodes: inodes grow with the size, or to what is asked for.
+func TestGrowInodes(t *testing.T) {
+	d := disk.NewMem(64 << 20)
+	growable(t, d, d.Size()/4, fs.MkfsOptions{})
+	g, err := fs.Grow(disk.NewPrefix(d, d.Size()/2), fs.GrowOptions{})
+	if err != nil || g.After.Inodes < 2*g.Before.Inodes-16 || g.After.Inodes > 2*g.Before.Inodes+16 {
+		t.Errorf("twice the size: %+v, %v", g, err)
+	}
+	if g, err = fs.Grow(d, fs.GrowOptions{Inodes: 100_000}); err != nil || g.After.Inodes != 100_000-3 {
+		t.Errorf("100,000 inodes: %+v, %v", g, err)
+	}
 }

@@ -61,6 +61,7 @@ var (
 	machines   = []string{"./nfs/server", "-run", "TwoMachines"}
 	gates      = []string{"./internal/closing", "-failfast"}
 	ends       = []string{"./journal", "-run", "CloseRefuses"}
+	growing    = []string{"./fs", "-run", "Grow"}
 	growth     = []string{"./internal/runtime/dtxn", "./fs/...", "-run", "Ends|Extend", "-timeout", "2m"}
 	statuses   = []string{"./ops/status"}
 	pages      = []string{"./ops/status", "-run", "Browser"} // with a browser alone
