@@ -35,7 +35,8 @@ func TestLengthen(t *testing.T) {
 	}
 	defer d.Close()
 	got := [][]byte{make([]byte, BlockSize), bytes.Repeat([]byte{1}, BlockSize)}
-	if err := d.ReadAt(9, got); err != nil || !bytes.Equal(got[0], block) || !bytes.Equal(got[1], make([]byte, BlockSize)) {
+	err = d.ReadAt(9, got)
+	if err != nil || !bytes.Equal(got[0], block) || !bytes.Equal(got[1], make([]byte, BlockSize)) {
 		t.Error("other contents", err)
 	}
 }
