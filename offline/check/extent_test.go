@@ -318,7 +318,8 @@ func TestDumpGrowing(t *testing.T) {
 			fmt.Sprintf("blocks %d to %d, from block %d of the device on", sb.size-1, sb.size-1, sb.room-1),
 		}},
 		{func(w io.Writer) error { return p.Block(w, sb.data0) }, []string{
-			fmt.Sprintf("block       %d, data\n", sb.data0), fmt.Sprintf("device      block %d\n", data0), "contents    read\n"}},
+			fmt.Sprintf("block       %d, data\n", sb.data0), fmt.Sprintf("device      block %d\n", data0),
+			"contents    read\n"}},
 		{func(w io.Writer) error { return p.Block(w, sb.dataEnd) }, []string{
 			"none there yet", "device      not there yet", "contents    read, zeros\n"}},
 		{func(w io.Writer) error { return p.Block(w, sb.size-1) }, []string{
@@ -349,7 +350,8 @@ func TestDumpGrowing(t *testing.T) {
 	damaged := get(t, img, whole.geo.InodeTable())
 	damaged[0] ^= 1
 	put(t, img, whole.geo.InodeTable(), damaged)
-	if err := p.Block(&b, whole.geo.InodeTable()); err != nil || !strings.Contains(b.String(), "not what was last written") {
+	err = p.Block(&b, whole.geo.InodeTable())
+	if err != nil || !strings.Contains(b.String(), "not what was last written") {
 		t.Error(err, b.String())
 	}
 }
