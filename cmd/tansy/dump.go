@@ -26,9 +26,9 @@ exit codes:
 
 The volume is only read. Damage keeps nothing from being printed that can be
 found without what is damaged: super needs only the superblock or its copy;
-without the log the blocks are shown as they lie at home. Blocks have the numbers
-of the layout: in a volume that can grow, others than on the device. What is
-printed is meant for people, and may change.
+without the log the blocks are shown as they lie at home. Blocks have the
+numbers of the layout: in a volume that can grow, others than on the device.
+What is printed is meant for people, and may change.
 `)
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 1, 3)
