@@ -15,7 +15,7 @@ func dump() (*flagSet, action) {
 	f := newFlags("dump", "VOLUME [super | log | block N | inode N | dir N]", `
   tansy dump data.img            the superblock and the regions
   tansy dump data.img log        which blocks are newer in the log than at home
-  tansy dump data.img block 99   what a block is for, and where on the device it lies
+  tansy dump data.img block 99   a block: what for, and where on the device
   tansy dump data.img inode 17   an inode and where its blocks lie
   tansy dump data.img dir 1      the entries of a directory (1 is the root)
 
