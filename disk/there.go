@@ -2,8 +2,8 @@ package disk
 
 import "iter"
 
-// There yields the runs of the blocks [a, end) of d that are there: from lo on, before hi. Only those of a Pieced,
-// which d may wrap, may be missing. Behind the end of d there are none.
+// There yields the runs of the blocks [a, end) of d that are there: from lo on, before hi. Only of a Pieced, which d
+// may wrap, some may be missing. Behind the end of d there are none.
 func There(d Disk, a, end uint64) iter.Seq2[uint64, uint64] {
 	return func(yield func(lo, hi uint64) bool) {
 		end := min(end, d.Size())

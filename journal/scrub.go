@@ -92,8 +92,8 @@ func (s Scrub) Run(ctx context.Context, j *Journal) (ScrubCounts, error) {
 	return r.n, err
 }
 
-// Scrubbed is how many pages of the tree of codes, and how many home blocks before end, a Scrub finds there: all that
-// it deals with, but for those that are not in use.
+// Scrubbed is how many pages of the tree of codes, and home blocks before end, there are for a Scrub to deal with, if
+// all are in use.
 func (j *Journal) Scrubbed(end uint64) uint64 {
 	return j.d.CountThere(j.p.Start-2*j.p.Pages, j.p.Start)/2 + j.d.CountThere(j.home, end)
 }

@@ -15,7 +15,7 @@ func dump() (*flagSet, action) {
 	f := newFlags("dump", "VOLUME [super | log | block N | inode N | dir N]", `
   tansy dump data.img            the superblock and the regions
   tansy dump data.img log        which blocks are newer in the log than at home
-  tansy dump data.img block 99   what a block is for, and where on the device it lies
+  tansy dump data.img block 99   a block: what for, and where on the device
   tansy dump data.img inode 17   an inode and where its blocks lie
   tansy dump data.img dir 1      the entries of a directory (1 is the root)
 
@@ -26,9 +26,9 @@ exit codes:
 
 The volume is only read. Damage keeps nothing from being printed that can be
 found without what is damaged: super needs only the superblock or its copy;
-without the log the blocks are shown as they lie at home. Blocks have the numbers
-of the layout: in a volume that can grow, others than on the device. What is
-printed is meant for people, and may change.
+without the log the blocks are shown as they lie at home. Blocks have the
+numbers of the layout: in a volume that can grow, others than on the device.
+What is printed is meant for people, and may change.
 `)
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 1, 3)

@@ -32,7 +32,7 @@
 // as not checked. Files are named by their paths, which are looked for at the end.
 //
 // What is empty costs nothing if the device knows it (disk.Holes), nor does what a volume that can grow has not yet.
-// Blocks have the addresses of the layout, which for other volumes are those of the device.
+// Blocks have the addresses of its layout, which for other volumes are those of the device.
 //
 // Memory: 16 MiB of the tree of codes, a bit for every used block and inode (two for a block with Options.Data), about
 // 24 bytes for every inode in use, 8 bytes for every entry of the largest directory, and the blocks that the log has

@@ -209,7 +209,7 @@ func (s bitset) add(x uint64) bool {
 }
 
 // members returns a function that finds the first member at or behind x, or none. The set must not change meanwhile,
-// and x not become less.
+// nor x become less.
 func (s bitset) members() func(x uint64) uint64 {
 	pages := slices.Sorted(maps.Keys(s))
 	at := uint64(0) // no members are below, but for those that were asked for
