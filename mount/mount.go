@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tansy/fs"
+	"tansy/internal/process"
 )
 
 // Volume is what a mount needs of one; fs.FS is it, opened with Deferred.
@@ -229,6 +231,15 @@ func ended(dir string) bool {
 	var st unix.Statfs_t
 	err := unix.Statfs(dir, &st)
 	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
+}
+
+// Ended tells whether the server of a volume that is mounted on a directory has ended. Nothing is asked of a server
+// that may live: if it hung, who asks would hang, and have the file system in use.
+func Ended(dir string, m Mounted) bool {
+	volume, err := os.Stat(m.Source)
+	isVolume := func(st os.FileInfo) bool { return err != nil || os.SameFile(st, volume) } // any, if it is not to be seen
+	lives := func(pid int) bool { return process.HasOpen(pid, isVolume) }
+	return !slices.ContainsFunc(process.WithName("/dev/fuse"), lives) && ended(dir)
 }
 
 // Replace takes the mount of a volume off a directory if its server has ended: as long as that stays there, nothing is

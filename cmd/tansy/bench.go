@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +15,7 @@ import (
 	"tansy/tools/load"
 )
 
-func benchmark(args []string) int {
+func benchmark() (*flagSet, action) {
 	var about strings.Builder
 	for _, w := range load.Workloads() {
 		fmt.Fprintf(&about, "  %-10s %s\n", w.Name, wrap(w.About, 13, helpWidth))
@@ -28,6 +28,8 @@ func benchmark(args []string) int {
   tansy bench filer:2049 --export /vol/test --mount-port 20048 \
       write read --file 256M --io 1M
                                  two of them, on another server
+  tansy bench nas:2049 --tls --ca ca-cert.pem
+                                 through TLS
   tansy bench 127.0.0.1:2049 --json > today.json
                                  for programs
   tansy bench 127.0.0.1:2049 --plot today.svg
@@ -61,31 +63,43 @@ exit codes:
 	fileSize, ioSize := byteSize(32<<20), byteSize(64<<10)
 	f.Var(&fileSize, "file", "`SIZE` of each client's file")
 	f.Var(&ioSize, "io", "`SIZE` of READs and WRITEs in order, up to 1M")
+	var with clientTLS
+	with.flags(f)
 	asJSON := f.Bool("json", false, "print the results as JSON")
 	plot := f.String("plot", "", "draw how long calls took, as SVG, into `FILE`")
-	pos, code, done := parse(f, args, 1, 1+len(load.Workloads()))
-	if done {
-		return code
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1+len(load.Workloads()))
+		if done {
+			return code
+		}
+		if wrong := noServer(pos[0]); wrong != "" {
+			return misused(f, wrong)
+		}
+		addr, err := hostPort(pos[0], nfsPort)
+		if err != nil {
+			return misused(f, wrongly(pos[0], err.Error()))
+		}
+		cfg.Addr, cfg.Export, cfg.Workloads = addr, *export, pos[1:]
+		cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
+		if cfg.Clients == 0 || cfg.Depth == 0 || cfg.Duration == 0 || fileSize == 0 || ioSize == 0 { // load has defaults
+			return misused(f, "the values of --clients, --depth, --time, --file, and --io must be above 0")
+		}
+		if st, err := os.Stat(filepath.Dir(*plot)); err != nil || !st.IsDir() { // not only when all is measured
+			return misused(f, fmt.Sprintf("--plot %s: there is no directory %s", quoted(*plot), filepath.Dir(*plot)))
+		}
+		cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
+		if cfg.TLS, err = with.config(cfg.Addr); err != nil {
+			return fail("bench", err)
+		}
+		if err := cfg.Check(); err != nil {
+			return misused(f, err.Error())
+		}
+		return measure(cfg, *asJSON, *plot)
 	}
-	if wrong := noServer(pos[0]); wrong != "" {
-		return misused(f, wrong)
-	}
-	addr, err := hostPort(pos[0], nfsPort)
-	if err != nil {
-		return misused(f, wrongly(pos[0], err.Error()))
-	}
-	cfg.Addr, cfg.Export, cfg.Workloads = addr, *export, pos[1:]
-	cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
-	if cfg.Clients == 0 || cfg.Depth == 0 || cfg.Duration == 0 || fileSize == 0 || ioSize == 0 { // load has defaults
-		return misused(f, "the values of --clients, --depth, --time, --file, and --io must be above 0")
-	}
-	if st, err := os.Stat(filepath.Dir(*plot)); err != nil || !st.IsDir() { // not only when all is measured
-		return misused(f, fmt.Sprintf("--plot %s: there is no directory %s", quoted(*plot), filepath.Dir(*plot)))
-	}
-	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
-	if err := cfg.Check(); err != nil {
-		return misused(f, err.Error())
-	}
+}
+
+// measure measures a server, prints the results, and returns the exit code.
+func measure(cfg load.Config, asJSON bool, plot string) int {
 	measured, all := 0, len(cfg.Workloads)
 	if all == 0 {
 		all = len(load.Workloads())
@@ -106,11 +120,11 @@ exit codes:
 	if ctx.Err() != nil {
 		err = unfinishedRun(ctx, err, measured, all, "workload", "workloads")
 	}
-	if werr := writeResults(results, cfg.Addr, *asJSON, *plot); err == nil {
+	if werr := writeResults(results, cfg.Addr, asJSON, plot); err == nil {
 		err = werr
 	}
 	if err != nil {
-		return fail("bench", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr)))
+		return fail("bench", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr, cfg.TLS)))
 	}
 	return exitOK
 }
@@ -120,9 +134,9 @@ const shownExports = 8
 
 // whatToMount says which directories can be given for --export, for the end of an error, if err is that of mounting
 // one; else it is empty. What to do about a refused port is said as well. addr is that of the server, mountAddr that of
-// its MOUNT, or "".
-func whatToMount(err error, addr, mountAddr string) string {
-	return otherExport(err, addr, mountAddr) + otherPort(err)
+// its MOUNT, or ""; with is how connections are protected, or nil.
+func whatToMount(err error, addr, mountAddr string, with *tls.Config) string {
+	return otherExport(err, addr, mountAddr, with) + otherPort(err)
 }
 
 // refusedPort is how the error of a server ends that may refuse calls for their port: MOUNT's, or that of an NFS call
@@ -138,12 +152,12 @@ func otherPort(err error) string {
 }
 
 // otherExport is the part of whatToMount about directories.
-func otherExport(err error, addr, mountAddr string) string {
+func otherExport(err error, addr, mountAddr string, with *tls.Config) string {
 	if !errors.As(err, new(*load.MountError)) && !errors.As(err, new(*conform.MountError)) {
 		return ""
 	}
 	const give = ": give another directory with --export PATH"
-	c, err := load.Dial(cmp.Or(mountAddr, addr), true)
+	c, err := dialMount(addr, mountAddr, with)
 	if err != nil {
 		return give
 	}

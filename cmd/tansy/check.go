@@ -9,7 +9,7 @@ import (
 	volcheck "tansy/offline/check"
 )
 
-func check(args []string) int {
+func check() (*flagSet, action) {
 	f := newFlags("check", "VOLUME [flags]", `
   tansy check data.img
   tansy check data.img --data   the contents of all files, too
@@ -36,68 +36,70 @@ which the files lie.
 	data := f.Bool("data", false, "read the contents of all files, and check them, too")
 	verbose := f.Bool("v", false, "print how fragmented the files are, too")
 	limit := f.Int("max-problems", 1000, "print at most `N` problems")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		if *limit < 0 {
+			return misused(f, "--max-problems has to be 0 or more")
+		}
+		d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
+		if err != nil {
+			fail("check", err)
+			return exitUsage
+		}
+		defer d.Close()
+		o, clear := volcheck.Options{MaxProblems: *limit, Data: *data}, ""
+		if !*quiet {
+			p := newProgress(os.Stderr, time.Now)
+			o.Progress, clear = p.report, p.clear
+		}
+		begin := time.Now()
+		rep, err := volcheck.Volume(d, o)
+		fmt.Fprint(os.Stderr, clear)
+		for _, p := range rep.Problems {
+			fmt.Fprintln(stdout, p)
+		}
+		if rep.Unlisted > 0 {
+			fmt.Fprintln(stdout, count(rep.Unlisted, "more problem", "more problems"))
+		}
+		for _, s := range rep.Unchecked {
+			fmt.Fprintln(stdout, "not checked:", s)
+		}
+		if err != nil {
+			fail("check", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
+			return exitUsage
+		}
+		verdict, code := "clean", exitOK
+		if !rep.Clean() {
+			verdict = "damaged, " + count(uint64(len(rep.Problems))+rep.Unlisted, "problem", "problems")
+			if rep.Files > 0 {
+				verdict += " in " + count(rep.Files, "file", "files")
+			}
+			if rep.Unreadable > 0 {
+				verdict += ", " + count(rep.Unreadable, "unreadable block", "unreadable blocks")
+			}
+			if rep.Damaged > 0 {
+				verdict += ", " + count(rep.Damaged, "block that is not", "blocks that are not") +
+					" what was last written there"
+			}
+			code = exitFailure
+		}
+		if !*quiet {
+			verdict += "; " + summary(&rep, *data, time.Since(begin))
+		}
+		if code != exitOK {
+			verdict += fmt.Sprintf("; tansy repair %s says what can be done", quoted(pos[0]))
+		}
+		if !*quiet || code != exitOK {
+			stdout.conclude("%s: %s", shown(pos[0]), verdict)
+		}
+		if *verbose {
+			fmt.Fprintf(stdout, "%s: fragmentation: %s\n", shown(pos[0]), rep.Placement)
+		}
 		return code
 	}
-	if *limit < 0 {
-		return misused(f, "--max-problems has to be 0 or more")
-	}
-	d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
-	if err != nil {
-		fail("check", err)
-		return exitUsage
-	}
-	defer d.Close()
-	o, clear := volcheck.Options{MaxProblems: *limit, Data: *data}, ""
-	if !*quiet {
-		p := newProgress(os.Stderr, time.Now)
-		o.Progress, clear = p.report, p.clear
-	}
-	begin := time.Now()
-	rep, err := volcheck.Volume(d, o)
-	fmt.Fprint(os.Stderr, clear)
-	for _, p := range rep.Problems {
-		fmt.Fprintln(stdout, p)
-	}
-	if rep.Unlisted > 0 {
-		fmt.Fprintln(stdout, count(rep.Unlisted, "more problem", "more problems"))
-	}
-	for _, s := range rep.Unchecked {
-		fmt.Fprintln(stdout, "not checked:", s)
-	}
-	if err != nil {
-		fail("check", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
-		return exitUsage
-	}
-	verdict, code := "clean", exitOK
-	if !rep.Clean() {
-		verdict = "damaged, " + count(uint64(len(rep.Problems))+rep.Unlisted, "problem", "problems")
-		if rep.Files > 0 {
-			verdict += " in " + count(rep.Files, "file", "files")
-		}
-		if rep.Unreadable > 0 {
-			verdict += ", " + count(rep.Unreadable, "unreadable block", "unreadable blocks")
-		}
-		if rep.Damaged > 0 {
-			verdict += ", " + count(rep.Damaged, "block that is not", "blocks that are not") +
-				" what was last written there"
-		}
-		code = exitFailure
-	}
-	if !*quiet {
-		verdict += "; " + summary(&rep, *data, time.Since(begin))
-	}
-	if code != exitOK {
-		verdict += fmt.Sprintf("; tansy repair %s says what can be done", quoted(pos[0]))
-	}
-	if !*quiet || code != exitOK {
-		stdout.conclude("%s: %s", shown(pos[0]), verdict)
-	}
-	if *verbose {
-		fmt.Fprintf(stdout, "%s: fragmentation: %s\n", shown(pos[0]), rep.Placement)
-	}
-	return code
 }
 
 // summary says what there is on a volume. data: the contents of files were read.

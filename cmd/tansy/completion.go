@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-func completion(args []string) int {
+func completion() (*flagSet, action) {
 	f := newFlags("completion", "bash|zsh|fish", `
   source <(tansy completion bash)
       for this shell; in ~/.bashrc for all
@@ -18,21 +18,23 @@ func completion(args []string) int {
   tansy completion fish > ~/.config/fish/completions/tansy.fish
       for fish
 `)
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		switch pos[0] {
+		case "bash":
+			bashCompletion(stdout, complete())
+		case "zsh":
+			zshCompletion(stdout, complete())
+		case "fish":
+			fishCompletion(stdout, complete())
+		default:
+			return misused(f, fmt.Sprintf("no completion for %q: give bash, zsh or fish", pos[0]))
+		}
+		return exitOK
 	}
-	switch pos[0] {
-	case "bash":
-		bashCompletion(stdout, complete())
-	case "zsh":
-		zshCompletion(stdout, complete())
-	case "fish":
-		fishCompletion(stdout, complete())
-	default:
-		return misused(f, fmt.Sprintf("no completion for %q: give bash, zsh or fish", pos[0]))
-	}
-	return exitOK
 }
 
 // complete returns the sub-commands with their flags.

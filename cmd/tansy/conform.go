@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"tansy/tools/conform"
 )
 
-func conformance(args []string) int {
+func conformance() (*flagSet, action) {
 	f := newFlags("conform", "HOST:PORT [flags]", `
   tansy conform 127.0.0.1:2049   all checks, in a new directory of the export,
                                  removed in the end
@@ -18,6 +19,8 @@ func conformance(args []string) int {
                                  another server, which has MOUNT on another port
   tansy conform 127.0.0.1:2049 --run 'rename|link/'
                                  only checks whose GROUP/NAME matches
+  tansy conform nas:2049 --tls --ca ca-cert.pem
+                                 all of it through TLS
   tansy conform --list           what is checked, and which section of which RFC
                                  says so
 
@@ -39,72 +42,94 @@ users, and no privileged ports.
 	run := f.String("run", "", "run the checks whose GROUP/NAME this regular `EXPRESSION` matches")
 	asJSON := f.Bool("json", false, "print the report as JSON")
 	list := f.Bool("list", false, "list the checks and run none")
+	var with clientTLS
+	with.flags(f)
 	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for a reply, such as 500ms or 1m")
-	pos, code, done := parse(f, args, 0, 1)
-	if done {
-		return code
-	}
-	only, err := regexp.Compile(*run)
-	if err != nil {
-		return misused(f, err.Error())
-	}
-	if *list {
-		listChecks(only)
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 0, 1)
+		if done {
+			return code
+		}
+		only, err := regexp.Compile(*run)
+		if err != nil {
+			return misused(f, err.Error())
+		}
+		if *list {
+			listChecks(only)
+			return exitOK
+		}
+		if len(pos) == 0 {
+			return misused(f, missingArguments(f, 0))
+		}
+		if *timeout <= 0 {
+			return misused(f, "--timeout has to be more than 0")
+		}
+		if wrong := noServer(pos[0]); wrong != "" {
+			return misused(f, wrong)
+		}
+		addr, err := hostPort(pos[0], nfsPort)
+		if err != nil {
+			return misused(f, wrongly(pos[0], err.Error()))
+		}
+		cfg := conform.Config{Addr: addr, Export: *export, Run: only, Timeout: *timeout}
+		cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
+		if cfg.TLS, err = with.config(cfg.Addr); err != nil {
+			fail("conform", err)
+			return exitUsage
+		}
+		cfg.Progress = checkProgress()
+
+		ctx, stop := untilInterrupted()
+		defer stop()
+		rep, err := conform.Run(ctx, cfg)
+		if cfg.Progress != nil {
+			fmt.Fprint(os.Stderr, clearLine)
+		}
+		if ctx.Err() != nil {
+			total := 0
+			for _, c := range conform.Checks() {
+				if only.MatchString(c.ID()) {
+					total++
+				}
+			}
+			err = unfinishedRun(ctx, err, len(rep.Results), total, "check", "checks")
+		} else if err != nil && len(rep.Results) == 0 {
+			fail("conform", uncheckable(err, cfg))
+			return exitUsage
+		}
+		if *asJSON {
+			rep.WriteJSON(stdout)
+		} else if err == nil || len(rep.Results) > 0 {
+			rep.WriteText(stdout)
+		}
+		if n := rep.Count(conform.Fail); n > 0 {
+			stdout.note(count(n, "check has failed", "checks have failed"))
+		}
+		switch {
+		case ctx.Err() != nil:
+			return fail("conform", err)
+		case err != nil:
+			fail("conform", fmt.Errorf("not all checks were run: %w", err))
+			return exitUsage
+		case rep.Count(conform.Fail) > 0:
+			return exitFailure
+		}
 		return exitOK
 	}
-	if len(pos) == 0 {
-		return misused(f, missingArguments(f, 0))
-	}
-	if *timeout <= 0 {
-		return misused(f, "--timeout has to be more than 0")
-	}
-	if wrong := noServer(pos[0]); wrong != "" {
-		return misused(f, wrong)
-	}
-	addr, err := hostPort(pos[0], nfsPort)
-	if err != nil {
-		return misused(f, wrongly(pos[0], err.Error()))
-	}
-	cfg := conform.Config{Addr: addr, Export: *export, Run: only, Timeout: *timeout}
-	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
-	cfg.Progress = checkProgress()
+}
 
-	ctx, stop := untilInterrupted()
-	defer stop()
-	rep, err := conform.Run(ctx, cfg)
-	if cfg.Progress != nil {
-		fmt.Fprint(os.Stderr, clearLine)
-	}
-	if ctx.Err() != nil {
-		total := 0
-		for _, c := range conform.Checks() {
-			if only.MatchString(c.ID()) {
-				total++
-			}
-		}
-		err = unfinishedRun(ctx, err, len(rep.Results), total, "check", "checks")
-	} else if err != nil && len(rep.Results) == 0 {
-		fail("conform", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr)))
-		return exitUsage
-	}
-	if *asJSON {
-		rep.WriteJSON(stdout)
-	} else if err == nil || len(rep.Results) > 0 {
-		rep.WriteText(stdout)
-	}
-	if n := rep.Count(conform.Fail); n > 0 {
-		stdout.note(count(n, "check has failed", "checks have failed"))
-	}
+// uncheckable is the error for a server of which no check was run, with what to do.
+func uncheckable(err error, cfg conform.Config) error {
+	var unfit *conform.UnfitError
 	switch {
-	case ctx.Err() != nil:
-		return fail("conform", err)
-	case err != nil:
-		fail("conform", fmt.Errorf("not all checks were run: %w", err))
-		return exitUsage
-	case rep.Count(conform.Fail) > 0:
-		return exitFailure
+	case !errors.As(err, &unfit):
+		return fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr, cfg.TLS))
+	case unfit.Program == "MOUNT":
+		return fmt.Errorf("%s: %w: give the port of MOUNT with --mount-port (rpcinfo -p HOST lists the ports)",
+			unfit.Addr, unfit)
 	}
-	return exitOK
+	return fmt.Errorf("%s: %w: start an NFS server there, or give HOST:PORT of one (rpcinfo -p HOST lists the ports)",
+		unfit.Addr, unfit)
 }
 
 // nfsPort is the port of a server of which none is given.

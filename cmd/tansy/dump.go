@@ -11,7 +11,7 @@ import (
 	volcheck "tansy/offline/check"
 )
 
-func dump(args []string) int {
+func dump() (*flagSet, action) {
 	f := newFlags("dump", "VOLUME [super | log | inode N | dir N]", `
   tansy dump data.img            the superblock and the regions
   tansy dump data.img log        which blocks are newer in the log than at home
@@ -28,58 +28,60 @@ found without what is damaged: super needs only the superblock or its copy;
 without the log the blocks are shown as they lie at home. What is printed is
 meant for people, and may change.
 `)
-	pos, code, done := parse(f, args, 1, 3)
-	if done {
-		return code
-	}
-	what, want := "super", 2
-	if len(pos) > 1 {
-		what = pos[1]
-	}
-	var show func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error
-	switch what {
-	case "super":
-		show = func(p *volcheck.Dumper, w *bufio.Writer, _ uint64) error { return p.Super(w) }
-	case "log":
-		show = func(p *volcheck.Dumper, w *bufio.Writer, _ uint64) error { return p.Log(w) }
-	case "inode":
-		want = 3
-		show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Inode(w, n) }
-	case "dir":
-		want = 3
-		show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Dir(w, n) }
-	}
-	if show == nil || len(pos) > want {
-		guess := didYouMean(nearest.Of(what, []string{"super", "log", "inode", "dir"}))
-		if guess == "" {
-			guess = ": give super, log, inode N, or dir N"
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 3)
+		if done {
+			return code
 		}
-		return misused(f, fmt.Sprintf("there is no %q to print", strings.Join(pos[1:], " "))+guess)
-	}
-	var n uint64
-	if want == 3 {
-		var err error
-		if len(pos) == 3 {
-			n, err = strconv.ParseUint(pos[2], 0, 64)
+		what, want := "super", 2
+		if len(pos) > 1 {
+			what = pos[1]
 		}
-		if len(pos) < 3 || err != nil {
-			return misused(f, what+" needs a number, such as "+what+" 1")
+		var show func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error
+		switch what {
+		case "super":
+			show = func(p *volcheck.Dumper, w *bufio.Writer, _ uint64) error { return p.Super(w) }
+		case "log":
+			show = func(p *volcheck.Dumper, w *bufio.Writer, _ uint64) error { return p.Log(w) }
+		case "inode":
+			want = 3
+			show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Inode(w, n) }
+		case "dir":
+			want = 3
+			show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Dir(w, n) }
 		}
+		if show == nil || len(pos) > want {
+			guess := didYouMean(nearest.Of(what, []string{"super", "log", "inode", "dir"}))
+			if guess == "" {
+				guess = ": give super, log, inode N, or dir N"
+			}
+			return misused(f, fmt.Sprintf("there is no %q to print", strings.Join(pos[1:], " "))+guess)
+		}
+		var n uint64
+		if want == 3 {
+			var err error
+			if len(pos) == 3 {
+				n, err = strconv.ParseUint(pos[2], 0, 64)
+			}
+			if len(pos) < 3 || err != nil {
+				return misused(f, what+" needs a number, such as "+what+" 1")
+			}
+		}
+		d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
+		if err != nil {
+			return fail("dump", err)
+		}
+		defer d.Close()
+		p, err := volcheck.NewDumper(d)
+		if err != nil {
+			return fail("dump", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
+		}
+		w := bufio.NewWriter(stdout)
+		err = show(p, w, n)
+		w.Flush()
+		if err != nil && stdout.lost.Load() == nil { // which is told in the end
+			return fail("dump", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
+		}
+		return exitOK
 	}
-	d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
-	if err != nil {
-		return fail("dump", err)
-	}
-	defer d.Close()
-	p, err := volcheck.NewDumper(d)
-	if err != nil {
-		return fail("dump", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
-	}
-	w := bufio.NewWriter(stdout)
-	err = show(p, w, n)
-	w.Flush()
-	if err != nil && stdout.lost.Load() == nil { // which is told in the end
-		return fail("dump", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
-	}
-	return exitOK
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // exportsCommand is `tansy exports`.
-func exportsCommand(args []string) int {
+func exportsCommand() (*flagSet, action) {
 	f := newFlags("exports", "check FILE", `
   tansy exports check /etc/tansy.exports
 
@@ -33,40 +33,44 @@ A file, which has the syntax of exports(5):
   /           192.0.2.7(rw,no_root_squash)
   /projects   10.0.0.0/8(rw) *.example.org(ro)
   /public     *(ro,all_squash,insecure)
+  # with TLS alone, and by the name in a client's certificate
+  /secret     10.0.0.0/8(rw,xprtsec=tls:mtls) dns:host7.example.org(rw)
 `)
-	pos, code, done := parse(f, args, 1, 2)
-	if done {
-		return code
-	}
-	if pos[0] != "check" {
-		return misused(f, fmt.Sprintf("there is no %q: give check FILE", pos[0]))
-	}
-	if len(pos) < 2 {
-		return misused(f, missingArguments(f, len(pos)))
-	}
-	list, warnings, err := exports.ReadFile(pos[1])
-	for _, w := range warnings {
-		warning("exports")(w)
-	}
-	var p *exports.Problem
-	switch {
-	case errors.As(err, &p):
-		stdout.conclude("%s", plain(err.Error()))
-		return exitFailure
-	case err != nil:
-		fail("exports", err)
-		return exitUsage
-	}
-	for _, e := range list {
-		fmt.Fprintln(stdout, e.Path)
-		for _, c := range e.Clients {
-			fmt.Fprintf(stdout, "  %-24s %s\n", c.Name, &c.Rule)
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 2)
+		if done {
+			return code
 		}
+		if pos[0] != "check" {
+			return misused(f, fmt.Sprintf("there is no %q: give check FILE", pos[0]))
+		}
+		if len(pos) < 2 {
+			return misused(f, missingArguments(f, len(pos)))
+		}
+		list, warnings, err := exports.ReadFile(pos[1])
+		for _, w := range warnings {
+			warning("exports")(w)
+		}
+		var p *exports.Problem
+		switch {
+		case errors.As(err, &p):
+			stdout.conclude("%s", plain(err.Error()))
+			return exitFailure
+		case err != nil:
+			fail("exports", err)
+			return exitUsage
+		}
+		for _, e := range list {
+			fmt.Fprintln(stdout, e.Path)
+			for _, c := range e.Clients {
+				fmt.Fprintf(stdout, "  %-24s %s\n", c.Name, &c.Rule)
+			}
+		}
+		if len(list) == 0 {
+			fmt.Fprintln(stdout, "nothing is exported")
+		}
+		return exitOK
 	}
-	if len(list) == 0 {
-		fmt.Fprintln(stdout, "nothing is exported")
-	}
-	return exitOK
 }
 
 // exportsSource is a file of exports that is read again and again, for volumes with these paths for clients.
@@ -75,6 +79,7 @@ type exportsSource struct {
 	volumes []string
 	warn    func(error)
 	warned  map[string]bool // what was warned of, without its place
+	tls     *protection
 }
 
 // read reads the tables: of each volume its own. A warning is given once, however often the file is read.
@@ -92,6 +97,8 @@ func (s *exportsSource) read() (tables []*exports.Table, err error) {
 			s.warn(w)
 		}
 	}
+	exports.Default(list, s.tls.transports)
+	s.tls.warnUseless(s.name, list, s.warn)
 	split, err := exports.Split(list, s.volumes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)

@@ -44,7 +44,7 @@ func TestExportsCheck(t *testing.T) {
 			t.Errorf("tansy exports %v: exit code %d, want %d", x.args, got, x.want)
 		}
 	}
-	_, err := (&exportsSource{name: bad, volumes: []string{"/"}}).read()
+	_, err := (&exportsSource{name: bad, volumes: []string{"/"}, tls: new(protection)}).read()
 	if err == nil || !strings.Contains(err.Error(), bad+":2:9: sec=krb5") ||
 		!strings.Contains(err.Error(), bad+`:2:21: unknown option "nix"`) {
 		t.Errorf("mistakes are told as\n%v", err)
@@ -68,7 +68,8 @@ func TestExportsWarnings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "exports")
 	writeFile(t, file, "/ *(rw,fsid=0,async)\n")
 	var told []string
-	s := exportsSource{file, []string{"/"}, func(err error) { told = append(told, err.Error()) }, map[string]bool{}}
+	warn := func(err error) { told = append(told, err.Error()) }
+	s := exportsSource{file, []string{"/"}, warn, map[string]bool{}, new(protection)}
 	for range 2 {
 		if tables, err := s.read(); err != nil || len(tables) != 1 {
 			t.Error(tables, err)

@@ -89,15 +89,10 @@ const (
 	timeUnits = "TIME is a number with ms, s, m or h, or several: 500ms, 90s, 1h30m"
 )
 
-// collect, if not nil, gets the flags of the next sub-command that is run, which then does nothing.
-var collect func(*flagSet)
-
 // helpOf returns what the help of a sub-command is made of.
-func helpOf(c command) (help *flagSet) {
-	collect = func(f *flagSet) { help = f }
-	defer func() { collect = nil }()
-	c.run(nil)
-	return help
+func helpOf(c command) *flagSet {
+	f, _ := c.make()
+	return f
 }
 
 // spelled is a flag as it is typed.

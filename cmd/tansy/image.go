@@ -79,10 +79,29 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		err = disk.Rename(tmp, path)
 	}
 	if err != nil {
-		os.Remove(tmp)
+		err = errors.Join(err, discard(tmp))
 	}
 	// Only now may another run take the file for one that was left behind.
 	return errors.Join(err, d.Close())
+}
+
+// unremoved is the error of a file that was to be removed, and is left.
+type unremoved struct {
+	path string
+	err  error
+}
+
+func (u *unremoved) Error() string {
+	return fmt.Sprintf("%s is left, as it cannot be removed (%v)", u.path, u.err)
+}
+
+// discard removes what was made of an image. The error is an unremoved.
+func discard(path string) error {
+	err := os.Remove(path)
+	if failed := new(fs.PathError); errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist) {
+		return &unremoved{path, failed.Err}
+	}
+	return nil
 }
 
 // tooLong adds to an error of making a file of size bytes what to do, if the file system has none so long.

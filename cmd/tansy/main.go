@@ -28,10 +28,21 @@ const (
 	exitSignal = 128 // and the number of the signal that ended the command
 )
 
+// action does what a sub-command is for, with the arguments that follow its name, and returns the exit code. It fills
+// the flags that were made with it, and is called once.
+type action func(args []string) int
+
+// command is a sub-command.
 type command struct {
 	name, summary string
-	run           func(args []string) int
-	words         string // arguments that are no names of files, with spaces between them
+	make          func() (*flagSet, action) // its flags, and what it does with them
+	words         string                    // arguments that are no names of files, with spaces between them
+}
+
+// run does what the sub-command is for.
+func (c *command) run(args []string) int {
+	_, act := c.make()
+	return act(args)
 }
 
 var commands []command
@@ -50,6 +61,7 @@ func init() { // not in the declaration, for completion prints them
 		{"scrub", "have a server check all that its volume holds, now", scrub, ""},
 		{"trim", "give the room of free blocks back to where the volume lies", trim, ""},
 		{"exports", "check a file of exports, which says who may mount what", exportsCommand, "check"},
+		{"cert", "make certificates for TLS: an authority, servers, clients", cert, "ca server client"},
 		{"dump", "print a volume's structures", dump, "super log inode dir"},
 		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},
 		{"bench", "measure any NFSv3 server: rates, and how long calls take", benchmark, workloadNames()},
@@ -88,7 +100,7 @@ func dispatch(args []string) int {
 		usage(stdout)
 		return exitOK
 	case args[0] == "-version" || args[0] == "--version":
-		return version(args[1:])
+		args = append([]string{"version"}, args[1:]...)
 	}
 	for _, c := range commands {
 		if c.name == args[0] {
@@ -163,10 +175,6 @@ func summaryOf(name string) string {
 // parse parses args, flags before or after the positional ones, of which there
 // are low to high. done means that the command ends now, with that exit code.
 func parse(f *flagSet, args []string, low, high int) (pos []string, code int, done bool) {
-	if collect != nil {
-		collect(f)
-		return nil, exitOK, true
-	}
 	usage := f.Usage
 	f.Usage = func() {} // Parse calls it on every error
 	if what := swallowed(f, args); what != "" {

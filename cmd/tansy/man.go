@@ -7,16 +7,18 @@ import (
 )
 
 // man is `tansy man`: the manual page, made of what --help is made of.
-func man(args []string) int {
+func man() (*flagSet, action) {
 	f := newFlags("man", "", `
   tansy man > /usr/local/share/man/man1/tansy.1   installs the manual page
   tansy man | man -l -                            shows it
 `)
-	if _, code, done := parse(f, args, 0, 0); done {
-		return code
+	return f, func(args []string) int {
+		if _, code, done := parse(f, args, 0, 0); done {
+			return code
+		}
+		manPage(stdout)
+		return exitOK
 	}
-	manPage(stdout)
-	return exitOK
 }
 
 // manPage prints the page, in the macros of man(7).

@@ -15,7 +15,7 @@ import (
 	"tansy/internal/signature"
 )
 
-func mkfs(args []string) int {
+func mkfs() (*flagSet, action) {
 	f := newFlags("mkfs", "VOLUME [flags]", `
   tansy mkfs data.img --size 100G       a new sparse image file
   tansy mkfs data.img --size 100G --preallocate
@@ -59,60 +59,65 @@ that is mounted, or used in another way, is refused with --force as well.
 	force := f.Bool("force", false, "make the volume even where something exists already")
 	ifMissing := f.Bool("if-missing", false, "make the image if there is none, and leave alone what exists")
 	ignoreFstab := f.Bool("ignore-fstab", false, ignoreFstabUsage)
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
-	}
-	if err := strange(pos[0]); err != nil {
-		return misused(f, err.Error())
-	}
-	if what := zero(f, "size", "log-size", "inodes", "replies"); what != "" {
-		return misused(f, what)
-	}
-	if *ifMissing && (*force || remote(pos[0])) {
-		return misused(f, "--if-missing is for image files, and without --force")
-	}
-	if *ifMissing && !missing(pos[0]) {
-		stdout.conclude("%s: exists, and is left alone", shown(pos[0]))
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		if err := strange(pos[0]); err != nil {
+			return misused(f, err.Error())
+		}
+		if what := zero(f, "size", "log-size", "inodes", "replies"); what != "" {
+			return misused(f, what)
+		}
+		if *ifMissing && (*force || remote(pos[0])) {
+			return misused(f, "--if-missing is for image files, and without --force")
+		}
+		if *ifMissing && !missing(pos[0]) {
+			stdout.conclude("%s: exists, and is left alone", shown(pos[0]))
+			return exitOK
+		}
+		o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies}
+		root.apply(&o)
+		p := newProgress(os.Stderr, time.Now)
+		o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }
+		warn := warning("mkfs")
+		isNew := !remote(pos[0]) && missing(pos[0])
+		ctx, stop := untilInterrupted()
+		defer stop()
+		wrote := false
+		o.Stop = func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			wrote = true
+			return nil
+		}
+		err := makeVolume(pos[0], image{uint64(size), *preallocate, *ignoreFstab, warn}, *force, o)
+		fmt.Fprint(os.Stderr, p.clear)
+		if small := new(tansyfs.TooSmallError); errors.As(err, &small) && small.Least > 0 {
+			err = fmt.Errorf("%w (%s, or more)", err, sizing(pos[0], isNew, small.Least))
+		}
+		if by := new(interrupted); errors.As(err, by) {
+			err = fmt.Errorf("%w: %s", *by, left(pos[0], isNew, wrote, err))
+		}
+		if err != nil {
+			return fail("mkfs", err)
+		}
+		if err := misplaced(pos[0]); err != nil {
+			warn(err)
+		}
+		stdout.conclude("%s: made a volume", shown(pos[0]))
 		return exitOK
 	}
-	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies}
-	root.apply(&o)
-	p := newProgress(os.Stderr, time.Now)
-	o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }
-	warn := warning("mkfs")
-	isNew := !remote(pos[0]) && missing(pos[0])
-	ctx, stop := untilInterrupted()
-	defer stop()
-	wrote := false
-	o.Stop = func() error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		wrote = true
-		return nil
-	}
-	err := makeVolume(pos[0], image{uint64(size), *preallocate, *ignoreFstab, warn}, *force, o)
-	fmt.Fprint(os.Stderr, p.clear)
-	if small := new(tansyfs.TooSmallError); errors.As(err, &small) && small.Least > 0 {
-		err = fmt.Errorf("%w (%s, or more)", err, sizing(pos[0], isNew, small.Least))
-	}
-	if by := new(interrupted); errors.As(err, by) {
-		err = fmt.Errorf("%w: %s", err, left(pos[0], isNew, wrote))
-	}
-	if err != nil {
-		return fail("mkfs", err)
-	}
-	if err := misplaced(pos[0]); err != nil {
-		warn(err)
-	}
-	stdout.conclude("%s: made a volume", shown(pos[0]))
-	return exitOK
 }
 
-// left is what an interrupted mkfs leaves.
-func left(path string, isNew, wrote bool) string {
+// left is what a mkfs leaves that was interrupted and ended with err.
+func left(path string, isNew, wrote bool, err error) string {
+	rest := new(unremoved)
 	switch {
+	case isNew && errors.As(err, &rest):
+		return fmt.Sprintf("%s is not made, but %s: remove that", shown(path), rest)
 	case isNew:
 		return shown(path) + " is not made, and nothing of it is left"
 	case wrote:

@@ -1,17 +1,25 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"tansy/disk"
+	tansyfs "tansy/fs"
 	"tansy/test/kit/nbdtest"
 )
 
@@ -81,15 +89,91 @@ func TestMkfsInterrupted(t *testing.T) {
 	}
 }
 
-// An image of which mkfs was interrupted is not there, and one that it was to replace is as it was before the first
-// write.
+// A signal that ends mkfs on a new image leaves nothing of it. The process waits with its warning that the host lacks
+// room until there is room in the pipe for it, which is when the signal has been taken.
 func TestMkfsInterruptedImage(t *testing.T) {
-	dir := t.TempDir()
-	said := left(filepath.Join(dir, "v.img"), true, true)
-	if !strings.HasSuffix(said, "v.img is not made, and nothing of it is left") {
-		t.Error(said)
+	if signal.Ignored(syscall.SIGINT) {
+		t.Skip("SIGINT is ignored by whom this process starts")
 	}
-	if said := left("/dev/x", false, false); said != "/dev/x is as it was" {
-		t.Error(said)
+	dir := t.TempDir()
+	if free, err := disk.HostFree(dir); err != nil || free >= 8<<40 {
+		t.Skipf("%d bytes are free, %v", free, err)
+	}
+	said, errs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	defer errs.Close()
+	size, err := unix.FcntlInt(errs.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
+	if err != nil {
+		t.Skip(err)
+	}
+	if _, err := errs.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "v.img")
+	c := exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")
+	c.Env = append(os.Environ(), "TANSY_ARGS=mkfs\n"+path+"\n--size\n8T\n--inodes\n1000")
+	c.Stderr = errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	errs.Close()
+	pid := c.Process.Pid
+	for !writing(t, pid, 2) {
+	}
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	for pending(pid) {
+	}
+	text, _ := io.ReadAll(said)
+	c.Wait()
+	want := "interrupted: " + path + " is not made, and nothing of it is left\n"
+	if code := c.ProcessState.ExitCode(); code != 128+int(syscall.SIGINT) || !strings.HasSuffix(string(text), want) {
+		t.Errorf("exit code %d\n%s", code, bytes.Trim(text, "\x00"))
+	}
+	if there, err := os.ReadDir(dir); err != nil || len(there) > 0 {
+		t.Errorf("left: %v, %v", there, err)
+	}
+}
+
+// writing tells whether a thread of a process waits until it has written to a descriptor.
+func writing(t *testing.T, pid, fd int) bool {
+	t.Helper()
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
+	if len(threads) == 0 {
+		t.Fatal("the process has ended, or cannot be looked at")
+	}
+	return slices.ContainsFunc(threads, func(name string) bool {
+		call, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+			t.Skip(err)
+		}
+		return strings.HasPrefix(string(call), fmt.Sprintf("%d %#x ", unix.SYS_WRITE, fd))
+	})
+}
+
+// What cannot be removed of an image is said to be left, and what mkfs has not written to is as it was.
+func TestMkfsLeaves(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "v.img")
+	o := tansyfs.MkfsOptions{Stop: func() error { // in the place of the file comes what is not removed
+		err := errors.Join(os.Remove(path+unfinished), os.MkdirAll(path+unfinished+"/d", 0o700))
+		return cmp.Or(err, error(interrupted{syscall.SIGINT}))
+	}}
+	err := image{size: 64 << 20, warn: func(error) {}}.make(path, o)
+	const why = "v.img.unfinished is left, as it cannot be removed (directory not empty)"
+	if by := new(interrupted); !errors.As(err, by) || !strings.HasSuffix(err.Error(), why) {
+		t.Error(err)
+	}
+	for want, said := range map[string]string{
+		path + " is not made, but " + path[:len(path)-len("v.img")] + why + ": remove that": left(path, true, true, err),
+		path + " is not made, and nothing of it is left":                                    left(path, true, true, nil),
+		"/dev/x is as it was": left("/dev/x", false, false, nil),
+	} {
+		if said != want {
+			t.Errorf("%s, want %s", said, want)
+		}
 	}
 }

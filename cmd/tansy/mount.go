@@ -44,7 +44,7 @@ type mounting struct {
 	both     bool     // ro and rw were given
 }
 
-func mountCommand(args []string) int {
+func mountCommand() (*flagSet, action) {
 	f := newFlags("mount", "VOLUME DIR [flags]", `
   tansy mount data.img /mnt      until Ctrl-C, SIGTERM, or tansy umount /mnt
   tansy mount /dev/sdb /srv --allow-other --background
@@ -87,31 +87,33 @@ exit codes:
 		"also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) "+
 		"is passed on for a block device")
 	f.BoolVar(&m.verbose, "v", false, "log more")
-	pos, code, done := parse(f, args, 2, 2)
-	if done {
-		return code
-	}
-	if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.wrongAccess(f)); what != "" {
-		return misused(f, what)
-	}
-	if m.remount {
-		if len(m.fixed) > 0 {
-			fmt.Fprintf(os.Stderr, "tansy mount: %s: a remount leaves that as it is; unmount, and mount again to change it\n",
-				strings.Join(m.fixed, ","))
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 2, 2)
+		if done {
+			return code
 		}
-		err := otherVolume(pos[0], pos[1])
-		if err == nil {
-			err = mount.Remount(pos[1], m.access, m.flags)
+		if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.wrongAccess(f)); what != "" {
+			return misused(f, what)
 		}
-		if err != nil {
-			return fail("mount", err)
+		if m.remount {
+			if len(m.fixed) > 0 {
+				fmt.Fprintf(os.Stderr, "tansy mount: %s: a remount leaves that as it is; unmount, and mount again to change it\n",
+					strings.Join(m.fixed, ","))
+			}
+			err := otherVolume(pos[0], pos[1])
+			if err == nil {
+				err = mount.Remount(pos[1], m.access, m.flags)
+			}
+			if err != nil {
+				return fail("mount", err)
+			}
+			return exitOK
 		}
-		return exitOK
+		if m.background && os.Getenv(readyVariable) == "" {
+			return inBackground()
+		}
+		return m.run(pos[0], pos[1])
 	}
-	if m.background && os.Getenv(readyVariable) == "" {
-		return inBackground()
-	}
-	return m.run(pos[0], pos[1])
 }
 
 // wrongAccess says what is wrong with whether the volume may be changed, or nothing. What mount(8) passes of a table is
@@ -515,7 +517,7 @@ func mountHelper(args []string) int {
 	return failed
 }
 
-func umount(args []string) int {
+func umount() (*flagSet, action) {
 	f := newFlags("umount", "VOLUME|DIR [flags]", `
   tansy umount /mnt          and wait until the volume is closed
   tansy umount data.img      the same, by the volume
@@ -527,18 +529,20 @@ force: those who use it get errors.
 	lazy := f.Bool("lazy", false, "take a file system that is in use out of sight; "+
 		"the volume is closed when nobody uses it any more")
 	f.BoolVar(lazy, "l", false, "the same as --lazy")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		dir, err := mountPoint(pos[0])
+		if err == nil {
+			err = unmount(dir, *lazy)
+		}
+		if err != nil {
+			return fail("umount", err)
+		}
+		return exitOK
 	}
-	dir, err := mountPoint(pos[0])
-	if err == nil {
-		err = unmount(dir, *lazy)
-	}
-	if err != nil {
-		return fail("umount", err)
-	}
-	return exitOK
 }
 
 // mountPoint is the directory of a mounted volume that is named by it, or by what the volume lies on.
@@ -635,7 +639,13 @@ func unmount(dir string, lazy bool) error {
 		}
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
-	if err := mount.Unmount(dir, lazy); err != nil || lazy {
+	ended := mount.Ended(dir, at)
+	err = mount.Unmount(dir, lazy)
+	if err == nil && ended {
+		stdout.conclude("%s: unmounted; its process had ended, and %s is recovered when it is next mounted or served",
+			shown(dir), shown(at.Source))
+	}
+	if err != nil || lazy || ended {
 		return err
 	}
 	// Who has it may be about to end; and where the server has been killed, nobody keeps the volume open.

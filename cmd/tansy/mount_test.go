@@ -35,7 +35,7 @@ func TestMountOptions(t *testing.T) {
 
 func TestMountMisused(t *testing.T) {
 	for _, args := range [][]string{{}, {"v.img"}, {"v.img", "dir", "more"}, {"v.img", "dir", "--cache", "1K"}, {"v.img", "dir", "-o", "nonsense"}} {
-		if code := mountCommand(args); code != exitUsage {
+		if code := run(append([]string{"mount"}, args...)); code != exitUsage {
 			t.Errorf("tansy mount %v: exit code %d", args, code)
 		}
 	}
@@ -49,7 +49,7 @@ func TestMountMisused(t *testing.T) {
 // A mistake in the directory's name leaves the volume alone: to open it would write to it.
 func TestMountOnNothing(t *testing.T) {
 	img := filepath.Join(t.TempDir(), "v.img")
-	if code := mkfs([]string{img, "--size", "6M"}); code != exitOK {
+	if code := run([]string{"mkfs", img, "--size", "6M"}); code != exitOK {
 		t.Fatalf("mkfs: exit code %d", code)
 	}
 	before, err := os.ReadFile(img)
@@ -57,7 +57,7 @@ func TestMountOnNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{filepath.Join(t.TempDir(), "nothing"), img} {
-		if code := mountCommand([]string{img, dir}); code == exitOK {
+		if code := run([]string{"mount", img, dir}); code == exitOK {
 			t.Errorf("%s: exit code %d", dir, code)
 		}
 	}

@@ -26,8 +26,8 @@ func exportedPaths(volumes []*volume, policies []*exports.Policy) (all []string)
 	return all
 }
 
-// printMount tells how to mount these paths.
-func printMount(w io.Writer, addr net.Addr, paths []string) {
+// printMount tells how to mount these paths. Linux needs the option with them, which begins with a comma.
+func printMount(w io.Writer, addr net.Addr, paths []string, option string) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return
@@ -39,7 +39,7 @@ func printMount(w io.Writer, addr net.Addr, paths []string) {
 	}
 	how := ""
 	for _, p := range paths {
-		how += mountCommands(host, port, p)
+		how += mountCommands(host, port, p, option)
 	}
 	if how == "" {
 		how = "Nothing is exported.\n"
@@ -49,13 +49,17 @@ func printMount(w io.Writer, addr net.Addr, paths []string) {
 
 // mountCommands are the commands that mount a path. There is no lock protocol: with
 // these options the client keeps its locks to itself (macOS's nolocks would refuse them).
-func mountCommands(host, port, path string) string {
+// A client of macOS speaks no TLS, so that an option leaves it out.
+func mountCommands(host, port, path, option string) string {
 	linux := "tcp"
 	if strings.Contains(host, ":") { // an IPv6 address
 		host, linux = "["+host+"]", "proto=tcp6" // there plain tcp means IPv4
 	}
 	from := quoted(host + ":" + path)
 	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
+	if option != "" {
+		return fmt.Sprintf("Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard%s %s /mnt\n", linux, ports, option, from)
+	}
 	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
 macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport,nfc %s /private/mnt
 `, linux, ports, from, ports, from)

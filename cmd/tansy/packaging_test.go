@@ -93,6 +93,7 @@ func serves(t *testing.T, from string, args []string) {
 
 // The recipe of the installation makes a volume and serves it, and further ones, to a network: with other paths, here.
 func TestInstallRecipe(t *testing.T) {
+	t.Parallel()
 	text := packaged(t, "docs/guide/operations.md")
 	dir := t.TempDir()
 	here := strings.NewReplacer("/var/lib/tansy/", dir+"/", "/srv/tansy/", dir+"/", "/etc/", dir+"/",

@@ -97,8 +97,8 @@ func (f *finding) start(s *server.Server, l net.Listener) (stop func(), err erro
 			f.log.Error("not served any more", "what", what, "err", err)
 		}
 	}
-	go serve("MOUNT over UDP", func() error { return s.ServeMount(f.mount) })
-	entries := server.Registered(l.Addr(), f.mount.LocalAddr())
+	go serve("MOUNT over UDP", func() error { return s.ServePacket(f.mount) })
+	entries := s.Registered(l.Addr(), f.mount.LocalAddr())
 	if f.own {
 		p := server.NewPortmapper(entries, f.mapper.Addr(), f.mapperUDP.LocalAddr(), f.log)
 		f.log.Info("port mapper", "listen", f.mapper.Addr().String())

@@ -17,6 +17,7 @@ import (
 
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
+	"tansy/nfs/nlm"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/portmap"
 	"tansy/test/kit/nfsclient"
@@ -119,6 +120,39 @@ func TestPortmapper(t *testing.T) {
 		t.Errorf("MNT over UDP: %d and, in version 1, %d", a, b)
 	}
 	p.stop(t)
+}
+
+// With --locks clients find NLM and NSM by the port mapper, over TCP and UDP, at the server's own port.
+func TestLocks(t *testing.T) {
+	t.Parallel()
+	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--locks",
+		"--portmapper", "--portmapper-port", "0")
+	p.says(t, `msg="port mapper" listen=`)
+	p.says(t, "\n")
+	m := regexp.MustCompile(`msg="port mapper" listen=(\S+)`).FindStringSubmatch(p.stderr.String())
+	if m == nil {
+		t.Fatalf("no port mapper in\n%s", &p.stderr)
+	}
+	for _, x := range [][2]uint32{{nlm.Program, 1}, {nlm.Program, 3}, {nlm.Program, 4}, {nlm.StatusProgram, 1}} {
+		for _, proto := range []uint32{6, 17} {
+			port := udpCall(t, m[1], portmap.Program, 2, portmap.ProcGetport, words(x[0], x[1], proto, 0)).Uint32()
+			if at := fmt.Sprintf("127.0.0.1:%d", port); at != p.addr {
+				t.Errorf("program %d version %d is at %s, not %s", x[0], x[1], at, p.addr)
+			}
+		}
+		udpCall(t, p.addr, x[0], x[1], 0, nil)
+	}
+	p.stop(t)
+	img := filepath.Join(t.TempDir(), "v.img")
+	for _, flags := range [][]string{
+		{"--locks"}, {"--portmapper", "--max-locks", "5"}, {"--portmapper", "--locks", "--max-locks", "0"},
+		{"--portmapper", "--locks", "--max-locks-per-host", "0"},
+		{"--portmapper", "--locks", "--max-locks", "9", "--max-locks-per-host", "10"},
+	} {
+		if code := run(append([]string{"serve", "--volume", img}, flags...)); code != exitUsage {
+			t.Errorf("serve %v: exit code %d", flags, code)
+		}
+	}
 }
 
 // exitCode runs tansy as a process to its end.

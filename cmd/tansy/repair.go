@@ -14,7 +14,7 @@ import (
 // undoEnd is the end of the name of an undo file that is not given.
 const undoEnd = ".undo"
 
-func repair(args []string) int {
+func repair() (*flagSet, action) {
 	f := newFlags("repair", "VOLUME [flags]", `
   tansy repair data.img         say what would be done
   tansy repair data.img --yes   do it; the undo file is data.img.undo
@@ -44,35 +44,37 @@ but not proved.
 	accept := f.Bool("accept-damaged", false, "take contents of files that are not what was last written as they are; "+
 		"without, reading them fails")
 	from := f.String("undo-from", "", "put the old contents in `FILE` back, instead of a repair")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		if *from != "" && *undo != "" {
+			return misused(f, "--undo and --undo-from contradict each other")
+		}
+		if *undo == "" && *from == "" && *yes {
+			*undo = pos[0] + undoEnd
+			if st, err := os.Stat(pos[0]); remote(pos[0]) || err == nil && !st.Mode().IsRegular() {
+				return misused(f, "for a device say where the undo file is to go: --undo FILE")
+			}
+		}
+		d, err := openToRepair(pos[0], disk.FileOptions{ReadOnly: !*yes, Warn: warning("repair")})
+		if err != nil {
+			fail("repair", err)
+			return exitUsage
+		}
+		defer d.Close()
+		if *from != "" {
+			err = undoRepair(d, *from, *yes)
+		} else {
+			code, err = repairVolume(d, *undo, *yes, volrepair.Options{AcceptDamaged: *accept})
+		}
+		if err != nil {
+			fail("repair", fmt.Errorf("%s: %w", pos[0], err))
+			return exitUsage
+		}
 		return code
 	}
-	if *from != "" && *undo != "" {
-		return misused(f, "--undo and --undo-from contradict each other")
-	}
-	if *undo == "" && *from == "" && *yes {
-		*undo = pos[0] + undoEnd
-		if st, err := os.Stat(pos[0]); remote(pos[0]) || err == nil && !st.Mode().IsRegular() {
-			return misused(f, "for a device say where the undo file is to go: --undo FILE")
-		}
-	}
-	d, err := openToRepair(pos[0], disk.FileOptions{ReadOnly: !*yes, Warn: warning("repair")})
-	if err != nil {
-		fail("repair", err)
-		return exitUsage
-	}
-	defer d.Close()
-	if *from != "" {
-		err = undoRepair(d, *from, *yes)
-	} else {
-		code, err = repairVolume(d, *undo, *yes, volrepair.Options{AcceptDamaged: *accept})
-	}
-	if err != nil {
-		fail("repair", fmt.Errorf("%s: %w", pos[0], err))
-		return exitUsage
-	}
-	return code
 }
 
 // undoable returns why no undo file of a repair of a volume can be made under a name.

@@ -17,7 +17,7 @@ import (
 	"tansy/ops/status"
 )
 
-func scrub(args []string) int {
+func scrub() (*flagSet, action) {
 	f := newFlags("scrub", "HOST[:PORT] [flags]", `
   tansy scrub 127.0.0.1   have the server with --status 127.0.0.1:9049 check its
                           volumes, and wait
@@ -36,41 +36,48 @@ at that rate. If a scrub runs already, that is the one. Ctrl-C ends the waiting,
 not the scrub. What is damaged is in the server's log, with the files; for all
 of it at once stop the server and run tansy check --data.
 `)
+	ca := f.String("ca", "", caUsage)
 	detach := f.Bool("detach", false, "do not wait for its end")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		if wrong := noServer(pos[0]); wrong != "" {
+			return misused(f, wrong)
+		}
+		url, err := statusURL(pos[0])
+		if err != nil {
+			return misused(f, wrongly(pos[0], err.Error()))
+		}
+		client, err := statusClient(*ca, url)
+		if err != nil {
+			return misused(f, err.Error())
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+		defer stop()
+		before, err := startScrub(ctx, client, strings.TrimSuffix(url, "status.json")+"scrub")
+		if err != nil {
+			fail("scrub", err)
+			return exitUsage
+		}
+		if *detach {
+			return exitOK
+		}
+		_, _, terminal := window(os.Stderr)
+		return awaitScrub(ctx, client, url, before, terminal)
 	}
-	if wrong := noServer(pos[0]); wrong != "" {
-		return misused(f, wrong)
-	}
-	url, err := statusURL(pos[0])
-	if err != nil {
-		return misused(f, wrongly(pos[0], err.Error()))
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
-	defer stop()
-	before, err := startScrub(ctx, strings.TrimSuffix(url, "status.json")+"scrub")
-	if err != nil {
-		fail("scrub", err)
-		return exitUsage
-	}
-	if *detach {
-		return exitOK
-	}
-	_, _, terminal := window(os.Stderr)
-	return awaitScrub(ctx, url, before, terminal)
 }
 
 // startScrub asks for a scrub of all volumes, and returns what there was of each before.
-func startScrub(ctx context.Context, url string) ([]status.Volume, error) {
+func startScrub(ctx context.Context, client *http.Client, url string) ([]status.Volume, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: give HOST:PORT", err)
 	}
-	a, err := http.DefaultClient.Do(q)
+	a, err := client.Do(q)
 	if err != nil {
 		return nil, fmt.Errorf("%w (does tansy serve run there with --status?)", err)
 	}
@@ -94,7 +101,9 @@ const scrubPoll = time.Second
 
 // awaitScrub waits for the end of the scrubs that were asked for, shows on a terminal how far they are together, and
 // says what they have found. before is what there was of the volumes when they were asked for.
-func awaitScrub(ctx context.Context, url string, before []status.Volume, terminal bool) int {
+func awaitScrub(
+	ctx context.Context, client *http.Client, url string, before []status.Volume, terminal bool,
+) int {
 	var now []status.Volume
 	for wait, running := scrubPoll/64, true; running; wait = min(2*wait, scrubPoll) {
 		select {
@@ -103,7 +112,7 @@ func awaitScrub(ctx context.Context, url string, before []status.Volume, termina
 			return exitUsage
 		case <-time.After(wait):
 		}
-		r, err := fetch(ctx, url)
+		r, err := fetch(ctx, client, url)
 		if err == nil && r.State != status.Serving {
 			err = fmt.Errorf("the server is %s", r.State)
 		}

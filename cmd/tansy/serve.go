@@ -31,29 +31,31 @@ const drain = 10 * time.Second
 // lastWords is how long a server that ended waits for who reads its log.
 const lastWords = 500 * time.Millisecond
 
-func serve(args []string) int {
+func serve() (*flagSet, action) {
 	f, o := serveFlags()
-	if _, code, done := parse(f, args, 0, 0); done {
-		return code
+	return f, func(args []string) int {
+		if _, code, done := parse(f, args, 0, 0); done {
+			return code
+		}
+		o.settle(f)
+		if wrong := o.wrong(); wrong != "" {
+			return misused(f, wrong)
+		}
+		level := slog.LevelInfo
+		if o.verbose {
+			level = slog.LevelDebug
+		}
+		log, err := daemon.NewLog(os.Stderr, o.logFormat, level)
+		if err != nil {
+			return misused(f, err.Error())
+		}
+		// From here on nothing waits for who reads standard error and output, nor ends with them.
+		signal.Ignore(syscall.SIGPIPE)
+		defer log.Close(lastWords)
+		out := daemon.NewOutput(announcements{os.Stdout, log.Logger}, nil)
+		defer out.Close(lastWords)
+		return newServing(o, log, out).run()
 	}
-	o.settle(f)
-	if wrong := o.wrong(); wrong != "" {
-		return misused(f, wrong)
-	}
-	level := slog.LevelInfo
-	if o.verbose {
-		level = slog.LevelDebug
-	}
-	log, err := daemon.NewLog(os.Stderr, o.logFormat, level)
-	if err != nil {
-		return misused(f, err.Error())
-	}
-	// From here on nothing waits for who reads standard error and output, nor ends with them.
-	signal.Ignore(syscall.SIGPIPE)
-	defer log.Close(lastWords)
-	out := daemon.NewOutput(announcements{os.Stdout, log.Logger}, nil)
-	defer out.Close(lastWords)
-	return newServing(o, log, out).run()
 }
 
 // serving is a server, from its options to its end. What comes up is there from the step of run that makes it.
@@ -121,7 +123,8 @@ func (s *serving) run() int {
 	signal.Notify(s.hangup, syscall.SIGHUP) // one that comes before the server listens is heard then
 	defer s.giveUp()
 	for _, step := range []func() error{
-		s.readExports, // first: a mistake in the file costs nothing yet
+		s.readExports,      // first: a mistake in the file costs nothing yet
+		s.readCertificates, // the same
 		s.findMountPoint,
 		s.own,        // which may take as long as another server lives
 		s.bind,       // before volumes: a port in use should not cost a new one, or a recovery
@@ -158,7 +161,7 @@ func (s *serving) readExports() error {
 	if s.options.exportsFile == "" {
 		return nil
 	}
-	source := exportsSource{s.options.exportsFile, s.options.volumes.paths(), s.warn, map[string]bool{}}
+	source := exportsSource{s.options.exportsFile, s.options.volumes.paths(), s.warn, map[string]bool{}, &s.options.tls}
 	tables, err := source.read()
 	if err != nil {
 		return err
@@ -177,6 +180,17 @@ func (s *serving) readExports() error {
 		}
 		return err
 	}})
+	return nil
+}
+
+// readCertificates reads what protects connections.
+func (s *serving) readCertificates() error {
+	if err := s.options.tls.open(s.log.Logger); err != nil {
+		return err
+	}
+	if store := s.options.tls.store; store != nil {
+		s.reloads = append(s.reloads, reload{s.options.tls.files.Cert, store.Reload})
+	}
 	return nil
 }
 
@@ -216,11 +230,12 @@ func (s *serving) bind() (err error) {
 	if err := s.options.find.listen(s.port.addr()); err != nil {
 		return err
 	}
-	if s.options.exportsFile == "" {
+	if s.options.exportsFile == "" && !s.options.tls.keepsOut() {
 		warnOpen(s.log.Logger, s.port.addr())
 	}
 	answers := s.options.statusAt.at != "" || s.port.status != nil
-	needed := descriptorsNeeded(len(s.volumes), answers, s.options.profilingAt.at != "", s.options.find.own)
+	needed := descriptorsNeeded(len(s.volumes), answers, s.options.profilingAt.at != "", s.options.find.own,
+		s.options.locks.on)
 	if warning := s.options.limit.fit(descriptorLimit(), needed); warning != "" {
 		s.log.Warn(warning)
 	}
@@ -231,7 +246,7 @@ func (s *serving) bind() (err error) {
 // what it spends its time on, on another.
 func (s *serving) openStatus() error {
 	if s.port.status != nil {
-		s.status = newStatus(s.port.status, s.statusConfig())
+		s.status = newStatus(s.port.status, s.statusConfig(), s.options.tls.page())
 	} else if s.options.statusAt.at != "" && s.status == nil {
 		if err := s.startStatus(); err != nil {
 			return err
@@ -248,7 +263,7 @@ func (s *serving) openStatus() error {
 
 // startStatus answers on the address given.
 func (s *serving) startStatus() (err error) {
-	s.status, err = startStatus(s.out, s.options.statusAt.at, s.statusConfig())
+	s.status, err = startStatus(s.out, s.options.statusAt.at, s.statusConfig(), s.options.tls.page())
 	return err
 }
 
@@ -287,7 +302,12 @@ func (s *serving) mount() error {
 	signals, s.release = signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(signals, s.release) // a second signal does not wait for anything
 	s.stop, s.lost = context.WithCancelCause(signals)
-	cfg := server.Config{Log: s.log.Logger, RootSquash: s.options.rootSquash, RPC: s.options.limit.config()}
+	cfg := server.Config{Log: s.log.Logger, RootSquash: s.options.rootSquash, RPC: s.options.limit.config(),
+		Locks: s.options.locks.config()}
+	cfg.Transports = s.options.tls.transports
+	if store := s.options.tls.store; store != nil {
+		cfg.RPC.TLS = store.Config
+	}
 	if s.options.manageGids {
 		cfg.Groups = groups.New(nil).Of
 	}
@@ -307,6 +327,7 @@ func (s *serving) mount() error {
 		cfg.Volumes[0].FS = files
 	}
 	s.server = server.New(cfg)
+	expvar.Publish("locks", expvar.Func(func() any { return s.server.Locks() }))
 	watchAll(s.stop, s.volumes, s.server, s.lost)
 	return nil
 }
@@ -335,7 +356,7 @@ func (s *serving) announce() error {
 	}
 	s.options.local.print(s.out, s.volumes[0])
 	for _, l := range s.sockets {
-		printMount(s.out, l.Addr(), exportedPaths(s.volumes, s.policies))
+		printMount(s.out, l.Addr(), exportedPaths(s.volumes, s.policies), s.options.tls.mountOption())
 	}
 	s.beside.Go(func() { balance(s.stop, s.options.heap(), s.volumes) })
 	s.beside.Go(func() { daemon.Watchdog(s.stop, func() { alive(s.volumes) }) })

@@ -25,10 +25,12 @@ type serveOptions struct {
 	exportsFile            string // "": everybody may do everything
 	rootSquash, manageGids bool
 
+	tls   protection
 	find  finding
 	heir  succession
 	local localMount
 	limit limits
+	locks locking
 
 	logFormat             string
 	verbose               bool
@@ -48,6 +50,8 @@ const serveExamples = `  tansy serve                     export ./tansy.img on 1
   tansy serve --listen :2049 --exports /etc/tansy.exports
                                   only to whom the file names
                                   (tansy exports --help)
+  tansy serve --listen :2049 --tls-cert cert.pem --tls-key key.pem \
+      --xprtsec tls               only with TLS (tansy cert --help)
   tansy serve --scrub 20M         look for damage in the background: all in use
                                   is read, once a week
   tansy serve --volume /srv/a.img:/a --volume /dev/sdb:/b
@@ -87,13 +91,14 @@ others.
 // serveGroups are the flags of serve by their subjects.
 var serveGroups = []flagGroup{
 	{"volumes", "volume create size preallocate owner mode ignore-fstab read-only cache discard"},
-	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port"},
+	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port locks"},
+	{"encryption", "tls-cert tls-key tls-client-ca xprtsec"},
 	{"durability, and looking for damage", "commit-interval scrub scrub-every"},
 	{"what clients may take of the server", "max-connections max-connections-per-host max-calls write-memory " +
-		"reply-memory idle-timeout record-timeout reply-timeout crowded-timeout"},
+		"reply-memory idle-timeout record-timeout reply-timeout crowded-timeout max-locks max-locks-per-host"},
 	{"a mount on this machine", "mount mount-options"},
 	{"a volume on Ceph, and another server that takes over", "standby take lease on-active"},
-	{"status and log", "status status-host debug-listen log v"},
+	{"status and log", "status status-tls status-host debug-listen log v"},
 }
 
 // serveNeeds are the flags of serve that mean nothing by themselves. The sockets that a service manager passes are in
@@ -101,7 +106,14 @@ var serveGroups = []flagGroup{
 var serveNeeds = []need{
 	{"scrub-every", "scrub"},
 	{"portmapper-port", "portmapper rpcbind"},
+	{"locks", "portmapper rpcbind"},
+	{"max-locks", "locks"},
+	{"max-locks-per-host", "locks"},
 	{"mount-options", "mount"},
+	{"tls-cert", "tls-key"},
+	{"tls-key", "tls-cert"},
+	{"tls-client-ca", "tls-cert"},
+	{"status-tls", "tls-cert"},
 }
 
 // serveFlags makes the flags of serve, and what they are kept in.
@@ -113,10 +125,12 @@ func serveFlags() (*flagSet, *serveOptions) {
 	}
 	o.volumeFlags(f)
 	o.clientFlags(f)
+	o.tls.flags(f)
 	o.find.flags(f)
 	o.heir.flags(f)
 	o.local.flags(f)
 	o.limit.flags(f.FlagSet)
+	o.locks.flags(f)
 	o.reportFlags(f)
 	f.groups, f.needs = serveGroups, serveNeeds
 	return f, o
@@ -166,6 +180,7 @@ func (o *serveOptions) reportFlags(f *flagSet) {
 		"may ask for, besides its addresses, localhost, and its host name; may be given again")
 	f.Var(&o.statusAt, "status", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` "+
 		"(none by default; keep it on loopback)")
+	f.BoolVar(&o.tls.status, "status-tls", false, "the page of --status speaks HTTPS, with the certificate of --tls-cert")
 	f.Var(&o.profilingAt, "debug-listen", "address for Go's profiler over HTTP, as `HOST:PORT` "+
 		"(none by default; keep it on loopback)")
 }
@@ -197,6 +212,8 @@ func (o *serveOptions) wrong() string {
 		func() string { return o.heir.wrong(o.volumes.list) },
 		func() string { return o.local.wrong(o.volumes.list) },
 		o.limit.wrong,
+		o.locks.wrong,
+		o.tls.wrong,
 		o.wrongTimes,
 		o.find.wrong,
 		o.wrongNames,
@@ -237,8 +254,11 @@ func (o *serveOptions) onePortTwice() string {
 	return ""
 }
 
-// wrongNames says what is wrong with --status-host, or nothing.
+// wrongNames says what is wrong with --status-host or --status-tls, or nothing.
 func (o *serveOptions) wrongNames() string {
+	if o.tls.status && o.statusAt.at == "" && !daemon.Passed() {
+		return uselessAlone("--status-tls", "--status HOST:PORT")
+	}
 	if o.statusHosts == nil || o.statusAt.at != "" || o.profilingAt.at != "" || daemon.Passed() {
 		return ""
 	}
@@ -312,5 +332,5 @@ func (o *serveOptions) shares() (clean, pinned uint64) {
 func (o *serveOptions) heap() int64 {
 	_, pinned := o.shares()
 	n := int64(len(o.volumes.list))
-	return (n-1)*perVolume + n*int64(pinned) + overhead - slack + o.limit.memory() + o.local.memory()
+	return (n-1)*perVolume + n*int64(pinned) + overhead - slack + o.limit.memory() + o.locks.memory() + o.local.memory()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -39,17 +40,25 @@ func statusConfig(volumes *volumeList, hosts hostNames, log *daemon.Log) status.
 }
 
 // startStatus answers on address, from now on, how the server that starts does.
-func startStatus(out io.Writer, address string, cfg status.Config) (*status.Status, error) {
+// with protects that, unless it is nil.
+func startStatus(out io.Writer, address string, cfg status.Config, with *tls.Config) (*status.Status, error) {
 	l, err := listenHTTP("status", address)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(out, "status on http://%s/\n", l.Addr())
-	return newStatus(l, cfg), nil
+	scheme := "http"
+	if with != nil {
+		scheme = "https"
+	}
+	fmt.Fprintf(out, "status on %s://%s/\n", scheme, l.Addr())
+	return newStatus(l, cfg, with), nil
 }
 
 // newStatus answers on l.
-func newStatus(l net.Listener, cfg status.Config) *status.Status {
+func newStatus(l net.Listener, cfg status.Config, with *tls.Config) *status.Status {
+	if with != nil {
+		l = tls.NewListener(l, with)
+	}
 	warnReached(cfg.Log.Logger, "the addresses of clients, and names of files in warnings", l.Addr())
 	s := status.New(cfg)
 	go s.Listen(l)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,13 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tansy/ops/status"
+	"tansy/tools/starttls"
 )
 
-func top(args []string) int {
+func top() (*flagSet, action) {
 	f := newFlags("top", "HOST[:PORT] [flags]", `
   tansy top 127.0.0.1               what the server with --status 127.0.0.1:9049
                                     does, until Ctrl-C
   tansy top 127.0.0.1:9049 --once   as it is now, once
+  tansy top https://nas:9049 --ca ca-cert.pem
+                                    of a server with --status-tls
 
 exit codes:
   0  shown
@@ -28,39 +33,46 @@ exit codes:
      it cannot be asked
   2  wrong arguments
 `)
+	ca := f.String("ca", "", caUsage)
 	once := f.Bool("once", false, "print it once; so it is, too, when standard output is no terminal")
 	every := f.Duration("every", 2*time.Second, "how often to look, such as 500ms or 10s")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
-	}
-	if *every < 100*time.Millisecond {
-		return misused(f, "--every is too short: give 100ms or more")
-	}
-	if wrong := noServer(pos[0]); wrong != "" {
-		return misused(f, wrong)
-	}
-	url, err := statusURL(pos[0])
-	if err != nil {
-		return misused(f, wrongly(pos[0], err.Error()))
-	}
-	if _, _, terminal := window(os.Stdout); *once || !terminal {
-		r, err := fetch(context.Background(), url)
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		if *every < 100*time.Millisecond {
+			return misused(f, "--every is too short: give 100ms or more")
+		}
+		if wrong := noServer(pos[0]); wrong != "" {
+			return misused(f, wrong)
+		}
+		url, err := statusURL(pos[0])
 		if err != nil {
-			return fail("top", err)
+			return misused(f, wrongly(pos[0], err.Error()))
 		}
-		for _, line := range screen(r, 100, 1000) {
-			fmt.Fprintln(stdout, line)
+		client, err := statusClient(*ca, url)
+		if err != nil {
+			return misused(f, err.Error())
 		}
-		if r.State != status.Serving || r.Problem != "" {
-			return exitFailure
+		if _, _, terminal := window(os.Stdout); *once || !terminal {
+			r, err := fetch(context.Background(), client, url)
+			if err != nil {
+				return fail("top", err)
+			}
+			for _, line := range screen(r, 100, 1000) {
+				fmt.Fprintln(stdout, line)
+			}
+			if r.State != status.Serving || r.Problem != "" {
+				return exitFailure
+			}
+			return exitOK
 		}
+		ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+		defer stop()
+		watchStatus(ctx, os.Stdout, client, url, *every)
 		return exitOK
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
-	defer stop()
-	watchStatus(ctx, os.Stdout, url, *every)
-	return exitOK
 }
 
 // statusPort is the port of --status in all examples, and where none is given.
@@ -79,18 +91,38 @@ func statusURL(address string) (string, error) {
 	return strings.TrimRight(address, "/") + "/status.json", nil
 }
 
+// caUsage is about the flag --ca of who asks a server that has --status-tls.
+const caUsage = "`FILE` with the certificates of those who sign that of https://HOST:PORT (PEM; default those that " +
+	"the system knows)"
+
+// statusClient asks a server at url, whose certificate is of an authority in the file ca; "": one that the system
+// knows.
+func statusClient(ca, url string) (*http.Client, error) {
+	if ca == "" {
+		return http.DefaultClient, nil
+	}
+	if !strings.HasPrefix(url, "https://") {
+		return nil, errors.New("--ca counts only with https://HOST:PORT: give that, or leave it out")
+	}
+	with, err := starttls.Files{CA: ca}.Config("any:0")
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: with.RootCAs}}}, nil
+}
+
 // maxReport bounds the length of a report, in bytes.
 const maxReport = 4 << 20
 
 // fetch asks a server for its report.
-func fetch(ctx context.Context, url string) (*status.Report, error) {
+func fetch(ctx context.Context, client *http.Client, url string) (*status.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: give HOST:PORT", err)
 	}
-	a, err := http.DefaultClient.Do(q)
+	a, err := client.Do(q)
 	if err != nil {
 		return nil, fmt.Errorf("%w (does tansy serve run there with --status?)", err)
 	}
@@ -116,7 +148,7 @@ const (
 )
 
 // watchStatus shows the report on a terminal until ctx is done.
-func watchStatus(ctx context.Context, w *os.File, url string, every time.Duration) {
+func watchStatus(ctx context.Context, w *os.File, client *http.Client, url string, every time.Duration) {
 	fmt.Fprint(w, enterScreen)
 	defer fmt.Fprint(w, leaveScreen)
 	t := time.NewTicker(every)
@@ -124,7 +156,7 @@ func watchStatus(ctx context.Context, w *os.File, url string, every time.Duratio
 	for {
 		width, height, _ := window(w)
 		lines := []string{}
-		if r, err := fetch(ctx, url); err != nil {
+		if r, err := fetch(ctx, client, url); err != nil {
 			lines = append(lines, cut(err.Error(), width))
 		} else {
 			lines = screen(r, width, height-1)

@@ -123,7 +123,8 @@ func TestTopErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fetch(context.Background(), url); err == nil || !strings.Contains(err.Error(), want) {
+		_, err = fetch(context.Background(), http.DefaultClient, url)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

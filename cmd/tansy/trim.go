@@ -36,7 +36,7 @@ func (m discardMode) of(d device) bool {
 	return false
 }
 
-func trim(args []string) int {
+func trim() (*flagSet, action) {
 	f := newFlags("trim", "VOLUME [flags]", `
   tansy trim data.img       give the room of all free blocks back to the file
                             system
@@ -50,23 +50,25 @@ On a device, all free blocks are gone through. A preallocated image keeps its
 room.
 `)
 	quiet := f.Bool("q", false, "print nothing but errors")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		d, err := openVolume(pos[0], disk.FileOptions{Warn: warning("trim")})
+		if err != nil {
+			return fail("trim", err)
+		}
+		defer d.Close()
+		n, err := trimVolume(d, *quiet)
+		if err != nil {
+			return fail("trim", fmt.Errorf("%s: %w", pos[0], err))
+		}
+		if !*quiet {
+			stdout.conclude("%s: %s given back", shown(pos[0]), about(n))
+		}
+		return exitOK
 	}
-	d, err := openVolume(pos[0], disk.FileOptions{Warn: warning("trim")})
-	if err != nil {
-		return fail("trim", err)
-	}
-	defer d.Close()
-	n, err := trimVolume(d, *quiet)
-	if err != nil {
-		return fail("trim", fmt.Errorf("%s: %w", pos[0], err))
-	}
-	if !*quiet {
-		stdout.conclude("%s: %s given back", shown(pos[0]), about(n))
-	}
-	return exitOK
 }
 
 func trimVolume(d device, quiet bool) (n uint64, err error) {

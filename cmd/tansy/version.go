@@ -17,17 +17,19 @@ var release string
 // Without it that which Go noted counts.
 var revision string
 
-func version(args []string) int {
+func version() (*flagSet, action) {
 	f := newFlags("version", "", `
   tansy version     release, revision, format of volumes, and Go, a line each
   tansy --version   the same
 `)
-	if _, code, done := parse(f, args, 0, 0); done {
-		return code
+	return f, func(args []string) int {
+		if _, code, done := parse(f, args, 0, 0); done {
+			return code
+		}
+		info, _ := debug.ReadBuildInfo()
+		printVersion(stdout, info)
+		return exitOK
 	}
-	info, _ := debug.ReadBuildInfo()
-	printVersion(stdout, info)
-	return exitOK
 }
 
 // printVersion prints what is known of this program, info being nil or what Go noted of its build.

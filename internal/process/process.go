@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,19 @@ func WithOpen(is func(os.FileInfo) bool) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// WithName returns the processes that have a file of that name open, such as a device. No file is asked for its
+// attributes, which one of a file system that hangs would not tell.
+func WithName(name string) (pids []int) {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, l := range links {
+		pid, err := strconv.Atoi(strings.Split(l, "/")[2])
+		if to, e := os.Readlink(l); err == nil && e == nil && to == name && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return slices.Compact(pids)
 }
 
 // most bounds the processes that are told.

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
+
+	"tansy/nfs/oncrpc"
 )
 
 // Client says whom a rule is for.
@@ -16,7 +19,7 @@ type Client struct {
 	kind kind
 	addr netip.Addr   // of one address
 	net  netip.Prefix // of a network
-	host string       // a name or a pattern, in lower case
+	host string       // a name or a pattern, in lower case; of cn: as it is written
 }
 
 // Anybody tells if the client is "*".
@@ -27,7 +30,9 @@ func (c *Client) Anybody() bool { return c.kind == anybody }
 type kind int
 
 const (
-	address kind = iota
+	certificate kind = iota // with this name of a host (dns:)
+	commonName              // with this common name (cn:)
+	address
 	hostname
 	network
 	pattern
@@ -51,6 +56,15 @@ func parseClient(name string) (c Client, err error) {
 		return c, fmt.Errorf("netgroup %s: netgroups are not supported; name its hosts, a network, or a pattern", name)
 	case strings.HasPrefix(name, "gss/"):
 		return c, fmt.Errorf("%s: there is no Kerberos", name)
+	case strings.HasPrefix(lower, dnsPrefix):
+		c.kind, c.host = certificate, strings.TrimPrefix(lower, dnsPrefix)
+		return c, checkPattern(name, c.host)
+	case strings.HasPrefix(lower, cnPrefix):
+		c.kind = commonName
+		c.host, err = unescape(name[len(cnPrefix):])
+		if err == nil && c.host == "" {
+			err = fmt.Errorf("%s: a name is missing", name)
+		}
 	case strings.Contains(name, "/"):
 		c.kind = network
 		c.net, err = parseNetwork(name)
@@ -65,20 +79,34 @@ func parseClient(name string) (c Client, err error) {
 			return c, fmt.Errorf("%s: a pattern is of host names; write a network, such as 10.0.0.0/8", name)
 		}
 		c.kind, c.host = pattern, lower
-		if _, err := path.Match(lower, "x"); err != nil {
-			return c, fmt.Errorf("%s: the brackets of the pattern do not match", name)
-		}
-		return c, checkHost(name, strings.Map(func(r rune) rune {
-			if strings.ContainsRune("*?[]^-!", r) {
-				return 'x'
-			}
-			return r
-		}, lower))
+		return c, checkPattern(name, lower)
 	default:
 		c.kind, c.host = hostname, lower
 		err = checkHost(name, lower)
 	}
 	return c, err
+}
+
+// What names in certificates begin with.
+const (
+	dnsPrefix = "dns:"
+	cnPrefix  = "cn:"
+)
+
+// certified tells if the client is who has a certificate.
+func (c *Client) certified() bool { return c.kind == certificate || c.kind == commonName }
+
+// checkPattern says what is wrong with a pattern of host names.
+func checkPattern(name, lower string) error {
+	if _, err := path.Match(lower, "x"); err != nil {
+		return fmt.Errorf("%s: the brackets of the pattern do not match", name)
+	}
+	return checkHost(name, strings.Map(func(r rune) rune {
+		if strings.ContainsRune("*?[]^-!", r) {
+			return 'x'
+		}
+		return r
+	}, lower))
 }
 
 // withoutBrackets is the client [ADDRESS] or [ADDRESS]/LENGTH without them, and any other as it is.
@@ -141,9 +169,15 @@ func checkHost(name, lower string) error {
 }
 
 // matches tells if the client is the peer with this address, whose confirmed names are
-// names. addresses are those of a host name.
-func (c *Client) matches(peer netip.Addr, names []string, addresses map[string][]netip.Addr) bool {
+// names. addresses are those of a host name. by is what protects its connection.
+func (c *Client) matches(
+	peer netip.Addr, names []string, addresses map[string][]netip.Addr, by *oncrpc.Security,
+) bool {
 	switch c.kind {
+	case certificate:
+		return by != nil && by.Mutual && matchesAny(c.host, by.DNSNames)
+	case commonName:
+		return by != nil && by.Mutual && by.CommonName == c.host
 	case address:
 		return c.addr == peer
 	case hostname:
@@ -156,12 +190,15 @@ func (c *Client) matches(peer netip.Addr, names []string, addresses map[string][
 	case network:
 		return c.net.Contains(peer)
 	case pattern:
-		for _, n := range names {
-			if ok, _ := path.Match(c.host, n); ok {
-				return true
-			}
-		}
-		return false
+		return matchesAny(c.host, names)
 	}
 	return true
+}
+
+// matchesAny tells if one of names fits a pattern.
+func matchesAny(pattern string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool {
+		ok, _ := path.Match(pattern, n)
+		return ok
+	})
 }

@@ -2,7 +2,7 @@
 // exports(5) and finds the rule for a client.
 //
 // An Export is a directory of the volume, the root or one below it, with its Clients. A
-// client is an address, a network, a host name, a pattern of host names, or "*"; the Rule
+// client is an address, a network, a host name, a pattern of host names, a name in a certificate, or "*"; the Rule
 // behind it says whether it may change files, from which ports it calls, and who its users
 // are. A Table holds the exports of one file and answers which rules a peer has (Rules); a
 // Policy is the Table that counts now, so that a file can be read again while calls go on.
@@ -39,6 +39,9 @@ type Rule struct {
 	ReadOnly  bool
 	Secure    bool // calls must come from a port below 1024
 	fs.Squash      // who its users are
+
+	// Transports are those over which calls may come; 0: it is not said, and Default says it.
+	Transports Transports
 }
 
 // Anonymous is the number of the user and the group "nobody".
@@ -55,9 +58,13 @@ func (r *Rule) String() string {
 		}
 		return no
 	}
-	return fmt.Sprintf("%s,%s,%s,%s,sync,anonuid=%d,anongid=%d",
+	said := fmt.Sprintf("%s,%s,%s,%s,sync,anonuid=%d,anongid=%d",
 		pick(r.ReadOnly, "ro", "rw"), pick(r.Root, "root_squash", "no_root_squash"),
 		pick(r.All, "all_squash", "no_all_squash"), pick(r.Secure, "secure", "insecure"), r.AnonUID, r.AnonGID)
+	if r.Transports != 0 {
+		said += ",xprtsec=" + r.Transports.String()
+	}
+	return said
 }
 
 // Everyone is the one export "/" with one rule for all.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tansy/internal/lockorder"
+	"tansy/nfs/oncrpc"
 )
 
 // Resolver looks host names up; *net.Resolver is one.
@@ -42,10 +43,17 @@ type Table struct {
 	same     []*Rule // the rules of all peers, if no export tells them apart
 	patterns bool    // there are patterns, so that the names of peers matter
 	named    bool    // there are patterns or host names, so that rules may change
+	certs    bool    // there are names of certificates
 	hosts    hosts
 
 	mu    lockorder.RWMutex[lockorder.Exports]
-	peers map[netip.Addr]*peer
+	peers map[caller]*peer
+}
+
+// caller is who may have rules of its own.
+type caller struct {
+	addr netip.Addr
+	by   *oncrpc.Security // nil if there are no names of certificates, or the caller has none
 }
 
 // peer is what is known about one.
@@ -63,13 +71,14 @@ func NewTable(exports []Export, r Resolver) *Table {
 	if r == nil {
 		r = net.DefaultResolver
 	}
-	t := &Table{exports: exports, resolver: r, now: time.Now, peers: map[netip.Addr]*peer{}}
+	t := &Table{exports: exports, resolver: r, now: time.Now, peers: map[caller]*peer{}}
 	t.hosts.addresses = map[string][]netip.Addr{}
 	alike := true
 	for _, e := range exports {
 		for _, c := range e.Clients {
 			alike = alike && c.kind == anybody
 			t.patterns = t.patterns || c.kind == pattern
+			t.certs = t.certs || c.certified()
 			if c.kind == hostname {
 				t.hosts.addresses[c.host] = nil
 			}
@@ -77,7 +86,7 @@ func NewTable(exports []Export, r Resolver) *Table {
 	}
 	t.named = t.patterns || len(t.hosts.addresses) > 0
 	if alike {
-		t.same = t.rules(netip.Addr{}, nil, nil)
+		t.same = t.rules(caller{}, nil, nil)
 	}
 	return t
 }
@@ -86,20 +95,44 @@ func NewTable(exports []Export, r Resolver) *Table {
 func (t *Table) Exports() []Export { return t.exports }
 
 // Rules returns the rules that hold for a peer: one for each export, nil where the peer may do nothing. They must not
-// be changed. A peer without an IP address matches "*" alone.
-func (t *Table) Rules(a net.Addr) []*Rule {
+// be changed. by is what protects the peer's connection. A peer without an IP address matches "*" alone.
+func (t *Table) Rules(a net.Addr, by *oncrpc.Security) []*Rule {
 	if t.same != nil {
 		return t.same
 	}
-	addr := Address(a)
+	who := caller{addr: Address(a)}
+	if t.certs && by != nil && by.Mutual {
+		who.by = by
+	}
 	t.mu.RLock()
-	p := t.peers[addr]
+	p := t.peers[who]
 	if p != nil && p.rules != nil && (!t.named || p.refreshed || t.now().Before(p.until)) {
 		defer t.mu.RUnlock()
 		return p.rules
 	}
 	t.mu.RUnlock()
-	return t.find(addr)
+	return t.find(who)
+}
+
+// TooWeak tells if a peer with this rule for an export, or with none, may not do anything because of how its connection
+// is protected. Where clients are named by certificates, who shows none may be one of them.
+func (t *Table) TooWeak(index int, rule *Rule, by *oncrpc.Security) bool {
+	if rule == nil {
+		return transportOf(by) != MutualTLS && t.Certified(index) != nil
+	}
+	return rule.Transports != 0 && rule.Transports&transportOf(by) == 0
+}
+
+// Certified returns for an export the rule of a client that is named by its certificate, the first in the file; nil if
+// there is none.
+func (t *Table) Certified(index int) *Rule {
+	clients := t.exports[index].Clients
+	for i := range clients {
+		if clients[i].certified() {
+			return &clients[i].Rule
+		}
+	}
+	return nil
 }
 
 // Address is the IP address of a peer. An IPv4 address that is mapped to IPv6 becomes the IPv4 one.
@@ -114,18 +147,18 @@ func Address(a net.Addr) netip.Addr {
 }
 
 // find is Rules where something has to be found out.
-func (t *Table) find(addr netip.Addr) []*Rule {
+func (t *Table) find(who caller) []*Rule {
 	t.mu.Lock()
-	p := t.peers[addr]
+	p := t.peers[who]
 	switch {
 	case p == nil:
 		if len(t.peers) >= maxPeers {
 			clear(t.peers)
 		}
 		p = &peer{known: make(chan struct{})}
-		t.peers[addr] = p
+		t.peers[who] = p
 		t.mu.Unlock()
-		t.ask(addr, p)
+		t.ask(who, p)
 		close(p.known)
 	case p.rules == nil: // another call is at it
 		t.mu.Unlock()
@@ -136,7 +169,7 @@ func (t *Table) find(addr netip.Addr) []*Rule {
 	default:
 		p.refreshed = true
 		t.mu.Unlock()
-		go t.ask(addr, p)
+		go t.ask(who, p)
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -144,11 +177,11 @@ func (t *Table) find(addr netip.Addr) []*Rule {
 }
 
 // ask finds out which rules a peer has.
-func (t *Table) ask(addr netip.Addr, p *peer) {
+func (t *Table) ask(who caller, p *peer) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
-	names, addresses, err := t.resolve(ctx, addr)
-	rules := t.rules(addr, names, addresses)
+	names, addresses, err := t.resolve(ctx, who.addr)
+	rules := t.rules(who, names, addresses)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.refreshed = false
@@ -247,13 +280,13 @@ func (h *hosts) get(ctx context.Context, t *Table) (map[string][]netip.Addr, err
 }
 
 // rules are those of a peer with these names.
-func (t *Table) rules(addr netip.Addr, names []string, addresses map[string][]netip.Addr) []*Rule {
+func (t *Table) rules(who caller, names []string, addresses map[string][]netip.Addr) []*Rule {
 	rules := make([]*Rule, len(t.exports))
 	for i := range t.exports {
 		best := anybody + 1
 		for j := range t.exports[i].Clients {
 			c := &t.exports[i].Clients[j]
-			if c.kind < best && c.matches(addr, names, addresses) {
+			if c.kind < best && c.matches(who.addr, names, addresses, who.by) {
 				best, rules[i] = c.kind, &c.Rule
 			}
 		}

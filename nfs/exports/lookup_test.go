@@ -74,7 +74,7 @@ func table(t testing.TB, file string, r Resolver) *Table {
 // uids are the anonymous users of the rules for a peer, - where there is none.
 func uids(t *Table, peer net.Addr) string {
 	var s []string
-	for _, r := range t.Rules(peer) {
+	for _, r := range t.Rules(peer, nil) {
 		if r == nil {
 			s = append(s, "-")
 		} else {
@@ -140,7 +140,7 @@ func TestCovering(t *testing.T) {
 		{"10.0.0.4", "/a", ""},
 	} {
 		got := ""
-		if i, ok := x.Covering(c.place, x.Rules(from(c.peer))); ok {
+		if i, ok := x.Covering(c.place, x.Rules(from(c.peer), nil)); ok {
 			got = x.exports[i].Path
 		}
 		if got != c.want {
@@ -203,7 +203,8 @@ func TestLookups(t *testing.T) {
 	later(fresh + 1)
 	is("10.0.0.3", "1 -")
 	is("10.0.0.4", "- -")
-	for peer := x.peers[netip.MustParseAddr("10.0.0.3")]; ; runtime.Gosched() { // the look-up that failed has ended
+	peer := x.peers[caller{addr: netip.MustParseAddr("10.0.0.3")}]
+	for ; ; runtime.Gosched() { // the look-up that failed has ended
 		x.mu.RLock()
 		ended := !peer.refreshed && peer.until.After(x.now())
 		x.mu.RUnlock()
@@ -237,7 +238,7 @@ func TestOneLookup(t *testing.T) {
 		t.Errorf("%d look-ups", z.asked)
 	}
 	for i := range 3 * maxPeers { // strangers cost no more than so many
-		x.Rules(from(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)))
+		x.Rules(from(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)), nil)
 	}
 	if len(x.peers) > maxPeers {
 		t.Errorf("%d peers remembered", len(x.peers))

@@ -38,6 +38,10 @@ func (r *Rule) option(word string) error {
 			r.AnonGID = uint32(n)
 		}
 		return nil
+	case "xprtsec":
+		var err error
+		r.Transports, err = ParseTransports(value)
+		return err
 	}
 	if idleOption(word) != "" {
 		return nil
@@ -54,7 +58,7 @@ func (r *Rule) option(word string) error {
 
 // known are the options that say something.
 var known = []string{"ro", "rw", "root_squash", "no_root_squash", "all_squash", "no_all_squash", "anonuid=", "anongid=",
-	"secure", "insecure", "sync"}
+	"secure", "insecure", "sync", "xprtsec="}
 
 // idle are options of exports(5) that change nothing here, and why. Who asks for one of them gets no less than with
 // the kernel's server.
@@ -90,7 +94,6 @@ const (
 // fewer in, or sends them elsewhere.
 var refused = map[string]string{
 	"sec":        "there is no Kerberos, and whoever calls can claim any user: remove the option, or give sec=sys",
-	"xprtsec":    "there is no TLS: remove the option",
 	"mountpoint": noMountpoint,
 	"mp":         noMountpoint,
 	"refer":      "there are no referrals, which are of NFSv4",

@@ -120,7 +120,16 @@ func TestParseErrors(t *testing.T) {
 		{"/a *(rw,\\\nsec=krb5p)", 2, 1, "sec=krb5p: there is no Kerberos"},
 		{"/a *(sec=sys:krb5)", 1, 6, "there is no Kerberos"},
 		{"/a *(sec)", 1, 6, "there is no Kerberos"},
-		{"/a *(xprtsec=mtls)", 1, 6, "there is no TLS"},
+		{"/a *(xprtsec=ssl)", 1, 6, `xprtsec=ssl: "ssl" is none of none, tls, and mtls`},
+		{"/a *(xprtsec)", 1, 6, `"" is none of`},
+		{"/a *(xprtsec=tls:)", 1, 6, `"" is none of`},
+		{"/a *(xprtsec=tls,mtls)", 1, 18, `unknown option "mtls"`},
+		{"/a cn:", 1, 4, "a name is missing"},
+		{`/a cn:a\9`, 1, 4, "octal"},
+		{"/a dns:", 1, 4, "is no address, network, host name"},
+		{"/a dns:[a", 1, 4, "brackets of the pattern"},
+		{"/a dns:x@y", 1, 4, "is no address, network, host name"},
+		{"/a dns:x DNS:X", 1, 10, "a rule for DNS:X already"},
 		{"/a *(mp)", 1, 6, "never a mount point"},
 		{"/a *(mountpoint=/a)", 1, 6, "never a mount point"},
 		{"/a *(refer=/b@host)", 1, 6, "no referrals"},
@@ -214,6 +223,6 @@ func FuzzParse(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(got, again) {
 			t.Fatalf("%q is\n%s, but that is %+v (%v)", in, &b, again, err)
 		}
-		NewTable(got, nil).rules(Address(nil), []string{"x.example.org"}, nil)
+		NewTable(got, nil).rules(caller{}, []string{"x.example.org"}, nil)
 	})
 }

@@ -85,7 +85,11 @@ func (s *Service) admit(c *call, h handle) error {
 	if e == nil {
 		return s.stranger()
 	}
-	return s.enter(c, e, r.table.Rules(c.Peer)[e.index])
+	rule := r.table.Rules(c.Peer, c.Security)[e.index]
+	if r.table.TooWeak(e.index, rule, c.Security) {
+		return exports.ErrTooWeak
+	}
+	return s.enter(c, e, rule)
 }
 
 // enter makes c one of the export, if the rule allows it.

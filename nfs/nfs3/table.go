@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"tansy/fs"
+	"tansy/nfs/exports"
 	"tansy/nfs/oncrpc"
 )
 
@@ -70,6 +71,10 @@ func row[A, R any](
 		c := call{Call: oc, proc: name, args: raw}
 		var result R
 		err := s.admit(&c, first)
+		if err == exports.ErrTooWeak {
+			oc.Deny = oncrpc.AuthTooWeak
+			return oncrpc.Success
+		}
 		if err == nil && changes && c.readOnly {
 			if _, err = s.file(c, first); err == nil {
 				err = fs.ErrROFS

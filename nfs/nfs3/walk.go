@@ -15,13 +15,23 @@ import (
 // handle of the lowest export above that directory with a rule for the caller's address.
 //
 // The server finds the export's own directory as itself. Each name behind that is looked up as by LOOKUP, for the
-// caller and under that rule, so that the caller must be allowed to search each directory on the way. A symbolic link
+// caller and under that rule, so that the caller must be allowed to search each directory on the way. MOUNT is answered
+// in the clear whatever xprtsec says, for clients of Linux ask so and speak TLS afterwards: a handle carries no rights.
+// Who has no certificate in the clear may be each client that is named by one. A symbolic link
 // is not followed: it is NFS3ERR_NOTDIR, like all else that is no directory. Errors are those of fs.FileSystem.Lookup.
 // Others may change the tree between two names.
 func (s *Service) Walk(oc *oncrpc.Call, way []string) ([]byte, error) {
 	r := s.ring()
 	place := path.Clean("/" + strings.Join(way, "/"))
-	rules := r.table.Rules(oc.Peer)
+	rules := r.table.Rules(oc.Peer, oc.Security)
+	if oc.Security == nil {
+		rules = slices.Clone(rules)
+		for i, rule := range rules {
+			if rule == nil {
+				rules[i] = r.table.Certified(i)
+			}
+		}
+	}
 	i, ok := r.table.Covering(place, rules)
 	if !ok {
 		return nil, fmt.Errorf("%s is not exported to this client: %w", place, fs.ErrAcces)

@@ -75,7 +75,9 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 	c.held += t.bytes
 	c.data += t.weight
 	c.mu.Unlock()
-	t.call.Args, t.call.Cred, t.call.Peer, t.call.link = args, cred, c.call.Peer, c.link
+	t.call.Args, t.call.Cred, t.call.link = args, cred, c.link
+	t.call.Peer, t.call.Local = c.call.Peer, c.call.Local
+	t.call.Security = c.call.Security
 	brief := c.brief(t)
 	if !brief && !c.alone(others) {
 		c.s.work.start(t)
@@ -251,6 +253,7 @@ func execute(s *Server, proc *Proc, call *Call, xid uint32) {
 	start := e.Len()
 	accept := SystemErr
 	call.Status, call.XID = 0, xid
+	call.Deny = AuthOK
 	begin := time.Now()
 	defer func() {
 		proc.stats.count(time.Since(begin), accept, call.Status)
@@ -263,7 +266,14 @@ func execute(s *Server, proc *Proc, call *Call, xid uint32) {
 		}
 	}()
 	beginReply(e, xid, Success)
-	if accept = proc.Serve(call); accept != Success {
+	accept = proc.Serve(call)
+	if call.Deny != AuthOK {
+		s.count.refusedCalls.Add(1)
+		e.Truncate(start)
+		refuse(e, xid, rejectAuth, uint32(call.Deny))
+		return
+	}
+	if accept != Success {
 		e.Truncate(start)
 		beginReply(e, xid, accept)
 	}

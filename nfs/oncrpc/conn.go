@@ -31,6 +31,7 @@ type conn struct {
 	pacing  // the peer's pace (pace.go)
 	tally   // numbers for the status (stats.go)
 	replies // on their way out (write.go)
+	secured // TLS (tls.go)
 }
 
 // inline is for calls that run runs itself.
@@ -112,7 +113,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 			c.link.raw = raw
 		}
 	}
-	c.call.Peer = nc.RemoteAddr()
+	c.call.Peer, c.call.Local = nc.RemoteAddr(), nc.LocalAddr()
 	c.since = time.Now()
 	c.lastRead.Store(s.tick.Load())
 	c.lastUse.Store(s.now())
@@ -127,7 +128,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.recordSince.Store(c.s.tick.Load())
 	}
 	c.waiting.Store(true)
-	n, err := c.nc.Read(p)
+	n, err := c.source().Read(p)
 	c.waiting.Store(false)
 	now := c.s.tick.Load()
 	c.lastRead.Store(now)
@@ -152,6 +153,8 @@ func (c *conn) overdue(now int64) string {
 		return "the peer does not take its replies"
 	case late(c.writeSince.Load(), crowdedWrites*cfg.CrowdedTimeout) && c.s.calls.Waiting() > 0:
 		return "the peer does not take its replies, and others wait"
+	case late(c.shakingSince.Load(), cfg.HandshakeTimeout):
+		return "the handshake of TLS does not come to its end"
 	case !c.waiting.Load():
 		return ""
 	case late(c.recordSince.Load(), cfg.RecordTimeout):
@@ -218,6 +221,7 @@ func (c *conn) run() (ended bool) {
 		}
 		linger := c.draining.Load() && !c.dead
 		c.mu.Unlock()
+		c.sayGoodbye()
 		if linger {
 			c.linger()
 		}
@@ -250,6 +254,10 @@ func (c *conn) run() (ended bool) {
 			return false
 		case broken:
 			return
+		case wantsTLS:
+			if !c.startTLS() {
+				return
+			}
 		}
 	}
 	return
@@ -263,6 +271,7 @@ const (
 	notACall                 // the peer does not speak RPC
 	takenOver                // served, but another goroutine reads now
 	broken                   // not served: the connection is closed
+	wantsTLS                 // a probe for TLS that is still to be answered
 )
 
 // linger ends a connection without losing the replies on their way: to close it
@@ -294,7 +303,13 @@ func (c *conn) serve(rec []byte) outcome {
 	default:
 		return c.decline(h.xid, GarbageArgs)
 	}
-	cred, stat := c.creds.get(h.flavor, h.cred)
+	var cred *Cred
+	var stat AuthStat
+	if Flavor(h.flavor) == AuthTLS {
+		stat = c.probe(&h, len(d.Rest()))
+	} else {
+		cred, stat = c.creds.get(h.flavor, h.cred)
+	}
 	if stat != AuthOK {
 		return c.refuse(h.xid, rejectAuth, uint32(stat))
 	}
@@ -304,6 +319,10 @@ func (c *conn) serve(rec []byte) outcome {
 	}
 	if accept != Success {
 		return c.decline(h.xid, accept)
+	}
+	if Flavor(h.flavor) == AuthTLS {
+		c.probed = h.xid
+		return wantsTLS
 	}
 	if !proc.Inline || c.shy > 0 {
 		c.shy = max(0, c.shy-1)

@@ -15,12 +15,13 @@ import (
 
 // host is what the connections from one address have together.
 type host struct {
-	key   netip.Prefix
-	conns int // in the table
-	refs  int // and those on their way out of it; both guarded by Server.mu
+	key     netip.Prefix
+	conns   int // in the table
+	refs    int // and those on their way out of it
+	shaking int // handshakes of TLS that have not ended; all three guarded by Server.mu
 
 	records, small, calls, copies fair.Share // guarded by the memory
-	turns                         fair.HostTurns
+	turns, shakes                 fair.HostTurns
 	changes                       fair.Places
 }
 
@@ -99,13 +100,18 @@ func (s *Server) evict(h *host) bool {
 	if longest == nil {
 		return false
 	}
-	s.cfg.Log.Info("connection closed", "peer", longest.nc.RemoteAddr(), "why", "longest idle, and room is needed")
-	s.count.refusedConns.Add(1)
-	s.remove(longest)
-	s.countEnded(longest)
-	longest.evicted = true
-	longest.hangUp()
+	s.expel(longest, "longest idle, and room is needed")
 	return true
+}
+
+// expel closes a connection in whose place another comes. The caller has s.mu.
+func (s *Server) expel(c *conn, why string) {
+	s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", why)
+	s.count.refusedConns.Add(1)
+	s.remove(c)
+	s.countEnded(c)
+	c.evicted = true
+	c.hangUp()
 }
 
 // remove takes a connection out of the table. The caller has s.mu.

@@ -49,6 +49,7 @@ const (
 	AuthBadCred      AuthStat = 1
 	AuthRejectedCred AuthStat = 2
 	AuthBadVerf      AuthStat = 3
+	AuthTooWeak      AuthStat = 5 // here: the connection has to be protected better (RFC 9289)
 )
 
 // Flavor is the kind of credentials.
@@ -57,6 +58,7 @@ type Flavor uint32
 const (
 	AuthNone Flavor = 0
 	AuthSys  Flavor = 1
+	AuthTLS  Flavor = 7 // no credentials: a question whether the server speaks TLS (RFC 9289, section 4.1)
 )
 
 // Bounds of RFC 5531 on what stands in credentials.
@@ -85,6 +87,8 @@ type header struct {
 	prog, vers, proc uint32
 	flavor           uint32
 	cred             []byte
+	verfFlavor       uint32 // of the verifier
+	verf             []byte
 }
 
 // headerFault says what is wrong with a header.
@@ -121,9 +125,9 @@ func parseHeader(d *Decoder) (h header, fault headerFault) {
 	h.cred = d.Opaque(maxAuthBody)
 	verfOK := true
 	if credOK && d.Ok() {
-		d.Uint32() // flavor of the verifier: none is checked
+		h.verfFlavor = d.Uint32() // none is checked, but that of a probe for TLS
 		verfOK = peekLen(d) <= maxAuthBody
-		d.Opaque(maxAuthBody)
+		h.verf = d.Opaque(maxAuthBody)
 	}
 	switch {
 	case !credOK:
@@ -193,13 +197,16 @@ const lastFragment = 1 << 31
 
 // beginReply appends the record mark, to be filled in by endReply, and the
 // header of an accepted reply.
-func beginReply(e *Encoder, xid uint32, stat Accept) {
+func beginReply(e *Encoder, xid uint32, stat Accept) { beginReplyWith(e, xid, "", stat) }
+
+// beginReplyWith is beginReply with a verifier of the flavor AUTH_NONE that has a body.
+func beginReplyWith(e *Encoder, xid uint32, verifier string, stat Accept) {
 	e.Uint32(0)
 	e.Uint32(xid)
 	e.Uint32(msgReply)
 	e.Uint32(replyAccepted)
 	e.Uint32(uint32(AuthNone))
-	e.Uint32(0)
+	e.Opaque([]byte(verifier))
 	e.Uint32(uint32(stat))
 }
 

@@ -156,7 +156,8 @@ const soonBytes = 48 << 10
 // comesSoon tells if the socket has n bytes to read within slowRecord. So the pace of a peer
 // is known before it holds memory. Where that cannot be seen it is taken for granted.
 func (c *conn) comesSoon(n int) bool {
-	if c.sock.raw == nil || !c.readUntil(time.Now().Add(slowRecord)) {
+	n -= c.ahead()
+	if n <= 0 || c.sock.raw == nil || !c.readUntil(time.Now().Add(slowRecord)) {
 		return true
 	}
 	c.flush()

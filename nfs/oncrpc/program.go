@@ -69,10 +69,18 @@ type Call struct {
 	Reply Encoder
 	Cred  *Cred // shared between calls: not to be changed
 	Peer  net.Addr
-	XID   uint32 // transaction number
+	Local net.Addr // that the peer called; nil for a packet
+	XID   uint32   // transaction number
+
+	// Security is what protects the connection; nil: nothing does. It is shared between calls: not to be changed.
+	Security *Security
 
 	// Status is for Serve to tell a status that is no success, for statistics.
 	Status uint32
+
+	// Deny, if Serve sets it to something else than AuthOK, refuses the call: all that was encoded is discarded, and the
+	// caller learns this reason (RFC 5531, section 9).
+	Deny AuthStat
 
 	// Limit is how many bytes the result may carry, if it is not 0: memory is scarce,
 	// and the peer slow or not known. Only procedures that are Partial have one.

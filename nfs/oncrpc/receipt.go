@@ -65,6 +65,17 @@ func (l *link) number(batch []outgoing) {
 	}
 }
 
+// numberAll gives all receipts of a batch the same end: what is sent up to the last n bytes, which are about to be
+// written. So no reply of it counts as delivered before all are.
+func (l *link) numberAll(batch []outgoing, n int) {
+	at := l.sent.Load() + uint64(n)
+	for _, o := range batch {
+		if o.receipt != nil {
+			o.receipt.ends.Store(at)
+		}
+	}
+}
+
 // write has a sender write, and counts it.
 func (l *link) write(s *sender, bufs net.Buffers) (rest net.Buffers, err error) {
 	l.mu.Lock()

@@ -2,6 +2,7 @@ package oncrpc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -21,12 +22,17 @@ type Config struct {
 	Programs []Program
 	Log      *slog.Logger // default slog.Default()
 
+	// TLS, if not nil, returns how a handshake is made that begins now: with a certificate, and with TLS 1.3 at least.
+	// It may be called concurrently. nil: callers who ask for TLS are told that there is none.
+	TLS func() *tls.Config
+
 	// MayReply, if not nil, is asked before replies leave. It may wait; false ends the connection, without a reply.
 	MayReply func() bool
 
 	MaxConns        int // connections at a time, default 1024; a new one takes the place of the longest idle
 	MaxConnsPerHost int // of them from one address, or one IPv6 network (/64), default 128
 	MaxInFlight     int // calls in progress per connection, default 64
+	MaxHandshakes   int // of TLS, begun and not ended, default a quarter of MaxConns; a new one ends another
 
 	// Memory over all connections, in bytes; fair.Memory says how it is shared out.
 	//
@@ -38,6 +44,8 @@ type Config struct {
 	IdleTimeout   time.Duration // without a call, default 10 minutes
 	RecordTimeout time.Duration // for the next 32 KiB of a record, or the rest of it, default 1 minute
 	WriteTimeout  time.Duration // for the peer to take a reply, or 256 KiB of it, default 1 minute
+
+	HandshakeTimeout time.Duration // for the handshake of TLS, default 10 seconds
 
 	// CrowdedTimeout is in place of RecordTimeout when others wait for memory, and a third of it in place of
 	// WriteTimeout; default 5 seconds.
@@ -54,6 +62,7 @@ type Server struct {
 	small          *fair.Memory // in place of records when that has no room: of whole calls up to soonBytes
 	copies         *fair.Memory // of large calls that are carried out
 	turns          *fair.Turns
+	shakes         *fair.Turns // of what handshakes compute, beside calls
 	changes        *fair.Changes
 	around         around
 	work           workers
@@ -69,6 +78,7 @@ type Server struct {
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	hosts     map[netip.Prefix]*host // of connections that have not ended
+	shaking   int                    // handshakes of TLS that have not ended
 	done      sync.WaitGroup         // connections
 	stop      chan struct{}          // closed when Shutdown begins
 	janitor   sync.Once
@@ -84,6 +94,8 @@ func NewServer(cfg Config) *Server {
 	setDefault(&cfg.MaxConns, 1024)
 	setDefault(&cfg.MaxConnsPerHost, 128)
 	setDefault(&cfg.MaxInFlight, 64)
+	setDefault(&cfg.MaxHandshakes, max(1, cfg.MaxConns/4))
+	setDefault(&cfg.HandshakeTimeout, 10*time.Second)
 	setDefault(&cfg.RecordBytes, 16<<20)
 	setDefault(&cfg.ReplyBytes, 12<<20)
 	setDefault(&cfg.IdleTimeout, 10*time.Minute)
@@ -101,6 +113,7 @@ func NewServer(cfg Config) *Server {
 		calls:     fair.NewMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, fair.Parts{fair.Slow: 6, fair.Fresh: 7, fair.Proven: 8}),
 		changes:   fair.NewChanges(),
 		turns:     fair.NewTurns(fair.RoomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
+		shakes:    fair.NewTurns(shakeRoom),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},
 		stop: make(chan struct{}), end: make(chan struct{}),
 	}

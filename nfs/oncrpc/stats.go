@@ -109,6 +109,7 @@ type ConnStats struct {
 	Received, Sent uint64 // bytes
 	InProgress     int    // calls
 	Queued         int    // replies to be sent, in bytes, but those of calls that are in progress still
+	Transport      string // what protects it: "none", "tls", or "mtls", as in exports(5)
 }
 
 // Stats are the numbers of a Server since it was made. They are not all of one moment.
@@ -116,10 +117,12 @@ type Stats struct {
 	Procs []ProcStats
 	Conns []ConnStats // open now
 
-	Accepted     uint64 // connections
-	RefusedConns uint64 // that were too many: not accepted, or closed to make room for another
-	RefusedCalls uint64 // that are for no procedure, or with credentials that are not taken
-	Received     uint64 // bytes, over all connections
+	Accepted     uint64    // connections
+	RefusedConns uint64    // that were too many: not accepted, or closed to make room for another
+	RefusedCalls uint64    // that are for no procedure, or with credentials that are not taken
+	Handshakes   [2]uint64 // of TLS that came to their end: without and with a certificate of the client
+	FailedShakes uint64    // handshakes that did not
+	Received     uint64    // bytes, over all connections
 	Sent         uint64
 
 	CallMemory      int // bytes held by calls in progress and their replies: Config.ReplyBytes
@@ -129,6 +132,8 @@ type Stats struct {
 // counters are those of a Server beside its procedures.
 type counters struct {
 	accepted, refusedConns, refusedCalls atomic.Uint64
+	shaken                               [2]atomic.Uint64 // as Stats.Handshakes
+	failedShakes                         atomic.Uint64
 	received, sent                       atomic.Uint64 // of connections that ended
 }
 
@@ -201,6 +206,8 @@ func (s *Server) Stats() Stats {
 		Accepted:        s.count.accepted.Load(),
 		RefusedConns:    s.count.refusedConns.Load(),
 		RefusedCalls:    s.count.refusedCalls.Load(),
+		Handshakes:      [2]uint64{s.count.shaken[0].Load(), s.count.shaken[1].Load()},
+		FailedShakes:    s.count.failedShakes.Load(),
 		CallMemory:      s.calls.Held(),
 		ReceivingMemory: s.records.Held() + s.small.Held(),
 	}
@@ -248,7 +255,7 @@ func (c *conn) numbers() ConnStats {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.InProgress, n.Queued = c.inFlight, c.queued
+	n.InProgress, n.Queued, n.Transport = c.inFlight, c.queued, c.security.String()
 	for _, o := range c.queue {
 		n.Queued += len(o.buf.b) + lenOf(o.data) - o.inline()
 	}

@@ -151,6 +151,9 @@ func (c *conn) write(batch []outgoing) error {
 	if at := c.s.lately.Load(); c.repliedAt.Load() != at { // no store for each call
 		c.repliedAt.Store(at)
 	}
+	if c.tls != nil {
+		return c.writeSealed(batch)
+	}
 	c.link.number(batch)
 	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
 		c.one[0] = batch[0].buf.b

@@ -1,14 +1,13 @@
 package portmap
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
 
+	"tansy/nfs/callout"
 	"tansy/nfs/oncrpc"
 )
 
@@ -17,9 +16,6 @@ const Socket = "/run/rpcbind.sock"
 
 // callTime is how long a port mapper on this host may take for an answer.
 const callTime = 5 * time.Second
-
-// maxReply bounds the answer of a port mapper, in bytes.
-const maxReply = 4096
 
 // Registration is what a running port mapper was told.
 type Registration struct {
@@ -70,7 +66,7 @@ func find(ways []Dial) (*Registration, Dial, error) {
 		c, err := r.dial()
 		if err == nil {
 			r.version, err = c.newest()
-			c.close()
+			c.Close()
 		}
 		if err == nil {
 			return r, w, nil
@@ -86,7 +82,7 @@ func (r *Registration) set(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	for _, e := range entries {
 		if r.version == 2 && protoOf(e.Netid) == 0 {
 			continue
@@ -114,7 +110,7 @@ func (r *Registration) Close() error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	for len(r.entries) > 0 {
 		last := len(r.entries) - 1
 		e := r.entries[last]
@@ -138,38 +134,32 @@ func protoOf(netid string) uint32 {
 }
 
 // client makes one call after the other.
-type client struct {
-	nc     net.Conn
-	packet bool
-	xid    uint32
-}
+type client struct{ *callout.Client }
 
 func dial(w Dial) (*client, error) {
-	c := &client{packet: w.Network == "udp", xid: uint32(time.Now().UnixNano())}
+	var nc net.Conn
 	var err error
 	if w.Network == "tcp" { // root can call from where root alone can
-		for port := 1023; port > 1023-32 && c.nc == nil; port-- {
+		for port := 1023; port > 1023-32 && nc == nil; port-- {
 			d := net.Dialer{Timeout: callTime, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}}
-			if c.nc, err = d.Dial(w.Network, w.Address); errors.Is(err, os.ErrPermission) {
+			if nc, err = d.Dial(w.Network, w.Address); errors.Is(err, os.ErrPermission) {
 				break
 			}
 		}
 	}
-	if c.nc == nil {
-		c.nc, err = net.DialTimeout(w.Network, w.Address, callTime)
+	if nc == nil {
+		nc, err = net.DialTimeout(w.Network, w.Address, callTime)
 	}
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	return &client{callout.NewClient(nc, w.Network == "udp", callTime)}, nil
 }
-
-func (c *client) close() { c.nc.Close() }
-
-// errMismatch: the port mapper does not have this version.
-var errMismatch = errors.New("another version")
 
 // newest finds out the newest version that the port mapper has.
 func (c *client) newest() (version uint32, err error) {
 	for version = 4; version >= 2; version-- {
-		if _, err = c.call(version, ProcNull, nil); err == nil || !errors.Is(err, errMismatch) {
+		if _, err = c.Call(Program, version, ProcNull, nil); err == nil || !errors.Is(err, callout.ErrMismatch) {
 			return version, err
 		}
 	}
@@ -178,7 +168,7 @@ func (c *client) newest() (version uint32, err error) {
 
 // change calls SET or UNSET.
 func (c *client) change(version, proc uint32, e Entry) (bool, error) {
-	d, err := c.call(version, proc, func(x *oncrpc.Encoder) {
+	d, err := c.Call(Program, version, proc, func(x *oncrpc.Encoder) {
 		if version == 2 {
 			for _, w := range []uint32{e.Program, e.Version, protoOf(e.Netid), uint32(e.Addr.Port())} {
 				x.Uint32(w)
@@ -193,95 +183,7 @@ func (c *client) change(version, proc uint32, e Entry) (bool, error) {
 	}
 	ok := d.Bool()
 	if !d.Ok() {
-		return false, errReply
+		return false, callout.ErrReply
 	}
 	return ok, nil
-}
-
-var errReply = errors.New("the port mapper's reply is malformed")
-
-// call makes a call as AUTH_NONE and returns its result.
-func (c *client) call(version, proc uint32, args func(*oncrpc.Encoder)) (*oncrpc.Decoder, error) {
-	c.xid++
-	e := oncrpc.NewEncoder(nil)
-	const last = 1 << 31 // fragment of the record, which is the only one
-	for _, w := range []uint32{0, c.xid, 0, 2, Program, version, proc, 0, 0, 0, 0} {
-		e.Uint32(w)
-	}
-	if args != nil {
-		args(&e)
-	}
-	b := e.Bytes()
-	binary.BigEndian.PutUint32(b, last|uint32(len(b)-4))
-	if c.packet {
-		b = b[4:]
-	}
-	c.nc.SetDeadline(time.Now().Add(callTime))
-	if _, err := c.nc.Write(b); err != nil {
-		return nil, err
-	}
-	for {
-		b, err := c.receive()
-		if err != nil {
-			return nil, err
-		}
-		xid, d, err := parseReply(b)
-		if err == nil && xid != c.xid || errors.Is(err, errReply) && c.packet {
-			continue // to an earlier call
-		}
-		return d, err
-	}
-}
-
-// receive reads one record or datagram.
-func (c *client) receive() ([]byte, error) {
-	if c.packet {
-		b := make([]byte, maxReply)
-		n, err := c.nc.Read(b)
-		return b[:n], err
-	}
-	var all []byte
-	for {
-		var mark [4]byte
-		if _, err := io.ReadFull(c.nc, mark[:]); err != nil {
-			return nil, err
-		}
-		m := binary.BigEndian.Uint32(mark[:])
-		n := int(m &^ (1 << 31))
-		if len(all)+n > maxReply {
-			return nil, errReply
-		}
-		part := make([]byte, n)
-		if _, err := io.ReadFull(c.nc, part); err != nil {
-			return nil, err
-		}
-		if all = append(all, part...); m>>31 == 1 {
-			return all, nil
-		}
-	}
-}
-
-// parseReply takes the header off a reply (RFC 5531, section 9).
-func parseReply(b []byte) (xid uint32, result *oncrpc.Decoder, err error) {
-	d := oncrpc.NewDecoder(b)
-	xid = d.Uint32()
-	kind, denied, stat := d.Uint32(), d.Uint32(), uint32(0)
-	if denied == 0 {
-		d.Uint32()
-		d.Opaque(400)
-	}
-	stat = d.Uint32()
-	switch {
-	case !d.Ok() || kind != 1 || denied > 1:
-		return xid, nil, errReply
-	case denied == 1 && stat == 1:
-		return xid, nil, fmt.Errorf("the port mapper denies the call: AUTH_ERROR, reason %d", d.Uint32())
-	case denied == 1:
-		return xid, nil, errors.New("the port mapper denies the call: RPC_MISMATCH")
-	case stat == uint32(oncrpc.ProgMismatch):
-		return xid, nil, errMismatch
-	case stat != uint32(oncrpc.Success):
-		return xid, nil, fmt.Errorf("the port mapper does not carry out the call: %v", oncrpc.Accept(stat))
-	}
-	return xid, &d, nil
 }

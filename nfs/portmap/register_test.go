@@ -2,7 +2,6 @@ package portmap
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net"
@@ -148,38 +147,4 @@ func TestLocal(t *testing.T) {
 	if got := fmt.Sprint(Local(9)); got != "[{tcp 127.0.0.1:9} {udp 127.0.0.1:9}]" {
 		t.Error(got)
 	}
-}
-
-// FuzzReply: whatever answers, the client takes a bounded record and gets a result only from a
-// reply to a call that was carried out.
-func FuzzReply(f *testing.F) {
-	good := make([]byte, 28)
-	binary.BigEndian.PutUint32(good, 1<<31|24)
-	good[11] = 1
-	f.Add(good)
-	f.Add([]byte{0x80, 0, 0, 4, 1, 2, 3, 4})
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
-	f.Fuzz(func(t *testing.T, in []byte) {
-		here, there := net.Pipe()
-		defer here.Close()
-		go func() {
-			there.Write(in)
-			there.Close()
-		}()
-		c := client{nc: here}
-		b, err := c.receive()
-		if len(b) > maxReply {
-			t.Fatalf("%d bytes", len(b))
-		}
-		if err != nil {
-			return
-		}
-		_, d, err := parseReply(b)
-		if (err == nil) != (d != nil) {
-			t.Fatal(d, err)
-		}
-		if err == nil && (binary.BigEndian.Uint32(b[4:]) != 1 || binary.BigEndian.Uint32(b[8:]) != 0) {
-			t.Errorf("% x is taken for an accepted reply", b)
-		}
-	})
 }

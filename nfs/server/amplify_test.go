@@ -74,12 +74,12 @@ func TestNoAmplification(t *testing.T) {
 		return pc
 	}
 	mount, mapper := listen(), listen()
-	go s.ServeMount(mount)
+	go s.ServePacket(mount)
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := server.NewPortmapper(server.Registered(tcp, mount.LocalAddr()), tcp, mapper.LocalAddr(),
+	p := server.NewPortmapper(s.Registered(tcp, mount.LocalAddr()), tcp, mapper.LocalAddr(),
 		slog.New(slog.DiscardHandler))
 	go p.ServePacket(mapper)
 	defer p.Shutdown(context.Background())

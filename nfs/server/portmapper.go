@@ -8,16 +8,23 @@ import (
 
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
+	"tansy/nfs/nlm"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/portmap"
 )
 
-// Registered are the entries for a port mapper of a Server that listens on tcp. MOUNT is served on udp as well, unless
-// that is nil.
-func Registered(tcp, udp net.Addr) []portmap.Entry {
+// Registered are the entries for a port mapper of a Server that listens on tcp. All but NFS is served on udp as well,
+// unless that is nil.
+func (s *Server) Registered(tcp, udp net.Addr) []portmap.Entry {
 	list := portmap.Entries(nfs3.Program, tcp, nfs3.Version)
-	list = append(list, portmap.Entries(mount3.Program, tcp, mount3.Versions...)...)
-	return append(list, portmap.Entries(mount3.Program, udp, mount3.Versions...)...)
+	for _, addr := range []net.Addr{tcp, udp} {
+		list = append(list, portmap.Entries(mount3.Program, addr, mount3.Versions...)...)
+		if s.locks != nil {
+			list = append(list, portmap.Entries(nlm.Program, addr, nlm.Versions...)...)
+			list = append(list, portmap.Entries(nlm.StatusProgram, addr, nlm.StatusVersion)...)
+		}
+	}
+	return list
 }
 
 // Portmapper is a port mapper for a fixed list of entries and itself.

@@ -1,16 +1,20 @@
 // Package server serves file systems over NFS: NFS version 3 and MOUNT on one port, with
-// no port mapper needed; Portmapper is one for hosts that have none.
+// no port mapper needed; Portmapper is one for hosts that have none. Locks between clients
+// (NLM, NSM) are on the same port, if they are asked for, and clients find them by a port mapper.
 package server
 
 import (
 	"context"
 	"log/slog"
 	"net"
+	"slices"
 
 	"tansy/fs"
+	"tansy/nfs/advisory"
 	"tansy/nfs/exports"
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
+	"tansy/nfs/nlm"
 	"tansy/nfs/oncrpc"
 )
 
@@ -20,12 +24,17 @@ type Config struct {
 	Volumes []Volume // the Path of none is another's, or below it; one has an FS, at least
 	Log     *slog.Logger
 
-	RootSquash bool // of volumes without Exports: treat user 0 and group 0 as nobody
+	// Of volumes without Exports:
+	RootSquash bool               // treat user 0 and group 0 as nobody
+	Transports exports.Transports // over which calls may come; 0: all
 
 	// Groups, if not nil, returns the groups of a user in place of those that clients say.
 	Groups func(uid uint32) []uint32
 
-	// RPC holds the limits of the transport. Its Programs and Log are set here.
+	// Locks, if not nil, has locks between clients served. Its Files and Log are set here.
+	Locks *nlm.Config
+
+	// RPC holds the limits of the transport, and TLS if there is any. Its Programs and Log are set here.
 	RPC oncrpc.Config
 }
 
@@ -43,7 +52,8 @@ type Volume struct {
 // Server is one or several file systems being served.
 type Server struct {
 	rpc   *oncrpc.Server
-	mount *oncrpc.PacketServer // MOUNT over UDP
+	udp   *oncrpc.PacketServer // what is not NFS
+	locks *nlm.Service         // nil: none
 	nfs   []*nfs3.Service      // of each volume; nil where there is no FS
 }
 
@@ -58,7 +68,7 @@ func New(cfg Config) *Server {
 	for i, v := range cfg.Volumes {
 		if v.Exports == nil {
 			rule := exports.Open()
-			rule.Root = cfg.RootSquash
+			rule.Root, rule.Transports = cfg.RootSquash, cfg.Transports
 			v.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(rule), nil))
 		}
 		walk := func(*oncrpc.Call, []string) ([]byte, error) { return nil, fs.ErrIO }
@@ -72,11 +82,18 @@ func New(cfg Config) *Server {
 	}
 	nfs := nfs3.Join(there, len(there) < len(cfg.Volumes))
 	mount := mount3.New(mount3.Config{Volumes: mounts, Log: cfg.Log})
+	programs := mount.Programs()
+	if cfg.Locks != nil {
+		locks := *cfg.Locks
+		locks.Files, locks.Log = nfs.File, cfg.Log
+		s.locks = nlm.New(locks)
+		programs = append(programs, s.locks.Programs()...)
+	}
 	rpc := cfg.RPC
-	rpc.Programs = append(mount.Programs(), nfs.Program())
+	rpc.Programs = append(slices.Clone(programs), nfs.Program())
 	rpc.Log = cfg.Log
 	s.rpc = oncrpc.NewServer(rpc)
-	s.mount = oncrpc.NewPacketServer(oncrpc.Config{Programs: mount.Programs(), Log: cfg.Log, MayReply: cfg.RPC.MayReply})
+	s.udp = oncrpc.NewPacketServer(oncrpc.Config{Programs: programs, Log: cfg.Log, MayReply: cfg.RPC.MayReply})
 	return s
 }
 
@@ -95,15 +112,18 @@ var ErrClosed = oncrpc.ErrClosed
 // called for several listeners at a time.
 func (s *Server) Serve(l net.Listener) error { return s.rpc.Serve(l) }
 
-// ServeMount answers MOUNT, and nothing else, over UDP on pc until Shutdown or until pc
-// fails, and closes pc.
-func (s *Server) ServeMount(pc net.PacketConn) error { return s.mount.Serve(pc) }
+// ServePacket answers MOUNT, and NLM and NSM if there are locks, over UDP on pc until Shutdown or until pc
+// fails, and closes pc. NFS is not served so.
+func (s *Server) ServePacket(pc net.PacketConn) error { return s.udp.Serve(pc) }
 
 // Shutdown stops accepting and reading, finishes the operations in progress, and sends their replies. If ctx ends
 // first, it closes all connections and returns the error of ctx. The file system must not be closed then before its
 // operations have returned.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.mount.Stop()
+	s.udp.Stop()
+	if s.locks != nil {
+		s.locks.Close()
+	}
 	return s.rpc.Shutdown(ctx)
 }
 
@@ -111,8 +131,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // procedures alone.
 func (s *Server) Stats() oncrpc.Stats {
 	st := s.rpc.Stats()
-	st.Add(s.mount.Procs())
+	st.Add(s.udp.Procs())
 	return st
+}
+
+// Locks are the numbers of the table of locks; all 0 if there is none.
+func (s *Server) Locks() advisory.Counts {
+	if s.locks == nil {
+		return advisory.Counts{}
+	}
+	return s.locks.Counts()
 }
 
 // Conns is the number of open connections.

@@ -20,7 +20,7 @@ func TestStats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go s.ServeMount(pc)
+	go s.ServePacket(pc)
 	args := func(e *oncrpc.Encoder) { e.Opaque([]byte("/none")) }
 	for _, version := range mount3.Versions {
 		c, err := nfsclient.Dial(addr)

@@ -84,6 +84,16 @@ func (s *Status) metrics() []byte {
 	return e.b.Bytes()
 }
 
+// protected is how many connections are protected in a way.
+func protected(st oncrpc.Stats, way string) (n int) {
+	for _, c := range st.Conns {
+		if c.Transport == way {
+			n++
+		}
+	}
+	return n
+}
+
 func flag(b bool) float64 {
 	if b {
 		return 1
@@ -99,6 +109,15 @@ func (e *exposition) transport(st oncrpc.Stats) {
 		queued += c.Queued
 	}
 	e.gauge("connections", "Open connections.", float64(len(st.Conns)))
+	e.family("connections_by_xprtsec", "gauge", "Open connections, by how they are protected.")
+	for _, way := range []string{"none", "tls", "mtls"} {
+		e.sample(float64(protected(st, way)), "xprtsec", way)
+	}
+	e.family("tls_handshakes_total", "counter", "Handshakes of TLS that came to their end, by what protects the "+
+		"connection since.")
+	e.sample(float64(st.Handshakes[0]), "xprtsec", "tls")
+	e.sample(float64(st.Handshakes[1]), "xprtsec", "mtls")
+	e.counter("tls_handshakes_failed_total", "Handshakes of TLS that did not.", st.FailedShakes)
 	e.counter("connections_accepted_total", "Connections that were served.", st.Accepted)
 	e.counter("connections_refused_total",
 		"Connections that were too many: not accepted, or closed to make room.", st.RefusedConns)

@@ -27,6 +27,7 @@ type Report struct {
 	Accepted     uint64 `json:"accepted"`      // connections
 	RefusedConns uint64 `json:"refused_conns"` // that were too many: not accepted, or closed to make room
 	RefusedCalls uint64 `json:"refused_calls"`
+	TLS          TLS    `json:"tls"`
 
 	SampleEvery float64  `json:"sample_every"`
 	Samples     []Sample `json:"samples"` // oldest first
@@ -37,6 +38,14 @@ type Report struct {
 	Warnings   []Warning `json:"warnings"`    // newest first
 	LostLog    uint64    `json:"lost_log"`    // messages that the reader of the log did not take
 	CountedLog uint64    `json:"counted_log"` // messages that were so many that they were only counted
+}
+
+// TLS is how open connections are protected (xprtsec of exports(5)).
+type TLS struct {
+	None   int    `json:"none"`
+	TLS    int    `json:"tls"`
+	Mutual int    `json:"mtls"`
+	Failed uint64 `json:"failed"` // handshakes
 }
 
 // Volume is a volume that is served, or that could not be opened.
@@ -227,6 +236,9 @@ func (v *Source) report() Volume {
 // numbers sets what needs no history.
 func (r *Report) numbers(now *shot) {
 	r.Accepted, r.RefusedConns, r.RefusedCalls = now.rpc.Accepted, now.rpc.RefusedConns, now.rpc.RefusedCalls
+	r.TLS = TLS{
+		protected(now.rpc, "none"), protected(now.rpc, "tls"), protected(now.rpc, "mtls"), now.rpc.FailedShakes,
+	}
 	r.Memory.Calls, r.Memory.Receiving = now.rpc.CallMemory, now.rpc.ReceivingMemory
 	for _, c := range now.rpc.Conns {
 		r.Memory.Queued += c.Queued

@@ -274,14 +274,20 @@ func TestMetrics(t *testing.T) {
 	f.rpc.Procs[1].Statuses = map[uint32]uint64{2: 4, 77777: 1}
 	f.rpc.Procs[1].Failed[oncrpc.GarbageArgs] = 2
 	f.rpc.RefusedConns = 9
-	f.rpc.Conns = []oncrpc.ConnStats{{InProgress: 2, Queued: 100}, {InProgress: 1, Queued: 11}}
+	f.rpc.Conns = []oncrpc.ConnStats{
+		{InProgress: 2, Queued: 100, Transport: "mtls"}, {InProgress: 1, Queued: 11, Transport: "none"},
+	}
+	f.rpc.Handshakes, f.rpc.FailedShakes = [2]uint64{5, 6}, 7
 	f.serve()
 	m := promtest.Parse(t, string(f.status.metrics()))
 	for name, want := range map[string]float64{
 		`tansy_build_info{release="1 \"x\"",revision="abc",format="4",goversion="` + runtime.Version() + `"}`: 1,
 		`tansy_serving{}`: 1, `tansy_healthy{volume="/"}`: 1, `tansy_connections{}`: 2,
-		`tansy_connections_refused_total{}`: 9,
-		`tansy_calls_in_progress{}`:         3, `tansy_queued_bytes{}`: 111,
+		`tansy_connections_refused_total{}`: 9, `tansy_tls_handshakes_failed_total{}`: 7,
+		`tansy_connections_by_xprtsec{xprtsec="none"}`: 1, `tansy_connections_by_xprtsec{xprtsec="tls"}`: 0,
+		`tansy_connections_by_xprtsec{xprtsec="mtls"}`: 1,
+		`tansy_tls_handshakes_total{xprtsec="tls"}`:    5, `tansy_tls_handshakes_total{xprtsec="mtls"}`: 6,
+		`tansy_calls_in_progress{}`: 3, `tansy_queued_bytes{}`: 111,
 		`tansy_calls_total{program="nfs3",proc="GETATTR"}`:                              0,
 		`tansy_calls_total{program="nfs3",proc="READ"}`:                                 11,
 		`tansy_call_errors_total{program="nfs3",proc="READ",status="NOENT"}`:            4,

@@ -5,6 +5,7 @@ package conformance
 
 import (
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"io"
@@ -19,7 +20,10 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/model"
+	"tansy/nfs/exports"
+	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
+	"tansy/test/kit/tlstest"
 	"tansy/tools/conform"
 )
 
@@ -35,7 +39,10 @@ var known = map[string]string{
 const volumeBlocks = 64 << 10
 
 // serve serves a new volume.
-func serve(t *testing.T) string {
+func serve(t *testing.T) string { return serveFS(t, volume(t)) }
+
+// volume is a new volume.
+func volume(t *testing.T) fs.FileSystem {
 	d := disk.NewMem(volumeBlocks * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 16 << 20}); err != nil {
 		t.Fatal(err)
@@ -49,7 +56,7 @@ func serve(t *testing.T) string {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return serveFS(t, f)
+	return f
 }
 
 // serveFS serves a file system until the test ends.
@@ -79,7 +86,32 @@ func serveWith(t *testing.T, cfg server.Config) string {
 }
 
 func TestTansy(t *testing.T) {
-	rep, err := conform.Run(context.Background(), conform.Config{Addr: serve(t), Run: regexp.MustCompile(*only)})
+	checkAll(t, conform.Config{Addr: serve(t)})
+}
+
+// TestTLS: all checks hold through TLS, where nothing is answered without it.
+func TestTLS(t *testing.T) {
+	a := tlstest.New(t)
+	with := a.Server()
+	addr := serveWith(t, server.Config{
+		Volumes: []server.Volume{{FS: volume(t)}}, Transports: exports.TLS,
+		RPC: oncrpc.Config{TLS: func() *tls.Config { return with }},
+	})
+	checkAll(t, conform.Config{Addr: addr, TLS: a.Client()})
+	if _, err := conform.Run(t.Context(), conform.Config{Addr: addr}); err == nil {
+		t.Error("in the clear the server can be checked")
+	}
+	bare := conform.Config{Addr: serve(t), TLS: a.Client()}
+	if rep, err := conform.Run(t.Context(), bare); err == nil || len(rep.Results) > 0 {
+		t.Errorf("a server without TLS is checked, though TLS is asked for: %v", err)
+	}
+}
+
+// checkAll makes the checks, and expects all to pass but those that are known not to.
+func checkAll(t *testing.T, cfg conform.Config) {
+	t.Helper()
+	cfg.Run = regexp.MustCompile(*only)
+	rep, err := conform.Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -475,7 +475,7 @@ func spoil(t *testing.T, addr string, change func([]byte) []byte) string {
 				io.Copy(s, c)
 				s.(*net.TCPConn).CloseWrite()
 			}()
-			first := seen == 1 // the connection of the session: MNT was on one before
+			first := seen == 3 // the connection of the session: two of NULL and one of MNT came before
 			seen++
 			go pipe(c, s, first, started, change)
 		}

@@ -19,9 +19,9 @@ import (
 // ones. Folders that are not listed are tests and tools, which no layer may use.
 var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
-	{"verified/remote"},
+	{"verified/remote", "verified/advisory"},
 	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process",
-		"internal/signature"},
+		"internal/signature", "internal/certificate"},
 	{"disk"},
 	{"verified/trusted", "internal/runtime"}, // but for dtxn, below
 	{"verified/journal"},
@@ -44,13 +44,17 @@ var layers = [][]string{
 	{"fs/internal/background"},
 	{"fs"},
 	{"offline/repair", "mount"},
-	{"nfs/exports", "nfs/groups"},
 	{"nfs/fair"},
 	{"nfs/oncrpc"},
+	{"nfs/exports", "nfs/groups"},
+	{"nfs/callout"},
+	{"nfs/advisory"},
 	{"nfs/nfs3", "nfs/mount3", "nfs/portmap"},
+	{"nfs/nlm"},
 	{"nfs/server"},
-	{"ops/daemon", "ops/standby"},
+	{"ops/daemon", "ops/standby", "ops/credentials"},
 	{"ops/status"},
+	{"tools/starttls"},
 	{"tools/conform", "tools/load"},
 	{"cmd"},
 }

@@ -3,6 +3,7 @@
 package mount
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -230,6 +232,44 @@ func TestLostAndMountedAgain(t *testing.T) {
 				t.Errorf("below: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// Who unmounts a volume whose process has ended is told so. A process that only hangs is not asked, and nothing is said
+// of it.
+func TestUnmountEnded(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	told := func(m *mounttest.Mount) string {
+		return m.Dir + ": unmounted; its process had ended, and " + image +
+			" is recovered when it is next mounted or served\n"
+	}
+	for _, flags := range [][]string{nil, {"--lazy"}} {
+		m := mounttest.New(t, bin, image)
+		m.Kill()
+		if said := mounttest.Run(t, bin, append([]string{"umount", m.Dir}, flags...)...); said != told(m) {
+			t.Errorf("umount %q: %s", flags, said)
+		}
+	}
+	mounttest.New(t, bin, mounttest.Volume(t, bin, "64M")) // another process that is a server of a mount
+	for _, flags := range [][]string{nil, {"--read-only"}} {
+		m := mounttest.New(t, bin, image, flags...)
+		must(t, m.Cmd.Process.Signal(syscall.SIGSTOP))
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // what hangs now does so for ever
+		out, err := exec.CommandContext(ctx, bin, "umount", m.Dir, "--lazy").CombinedOutput()
+		stop()
+		if err != nil || len(out) > 0 {
+			t.Errorf("umount of a mount whose process hangs: %v, %s", err, out)
+		}
+		m.Kill()
+	}
+	m := mounttest.New(t, bin, image)
+	m.Kill()
+	other, err := mounttest.StartServer(bin, image, "127.0.0.1:0") // which has the volume meanwhile
+	defer other.Kill()
+	must(t, err)
+	if said := mounttest.Run(t, bin, "umount", m.Dir); said != told(m) {
+		t.Errorf("umount of a mount whose volume is served: %s", said)
 	}
 }
 

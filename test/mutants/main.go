@@ -41,6 +41,7 @@ var (
 var (
 	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	locking = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout"}
 	finding = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run",
@@ -50,6 +51,9 @@ var (
 	creating   = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
 	hints      = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
 	coverings  = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
+	unfit      = []string{"./cmd/tansy", "-run", "ConformWithout"}
+	leavings   = []string{"./cmd/tansy", "-run", "TestMkfs"}
+	endings    = []string{"./test/mount", "-run", "UnmountEnded", "-timeout", "5m"}
 	remounting = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
 	checks     = []string{"./offline/check", "-short"}
 	daemons    = []string{"./ops/daemon"}
@@ -101,7 +105,15 @@ var (
 	fragmentation = []string{"./offline/check", "-run", "Placement"}
 	again         = []string{"./internal/runtime/dtxn", "./fs", "./nfs/server", "./offline/check", "-run",
 		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
-	receipts   = []string{"./nfs/oncrpc", "-run", "Receipt"}
+	receipts = []string{"./nfs/oncrpc", "-run", "Receipt"}
+	sealed   = []string{"./nfs/oncrpc", "-timeout", "3m", "-failfast", "-run",
+		"TLS|Probe|Clear|TestHandshake|HalfOpen"}
+	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
+	shown      = []string{"./ops/credentials"}
+	issued     = []string{"./internal/certificate", "./cmd/tansy", "-run", "Issue|Refuses|TestCert"}
+	asking     = []string{"./tools/starttls"}
+	throughTLS = []string{"./test/conformance", "-run", "TestTLS"}
+	tlsFlags   = []string{"./cmd/tansy", "-run", "ServeTLS|WrongArguments|MountCommands"}
 	wild       = []string{"./internal/runtime/dtxn", "-run", "Wild|ForeignPlaces"}
 	allocators = []string{"./txn", "-run", "Allocator|Size"}
 	opened     = []string{"./txn/volume", "-timeout", "1m"}

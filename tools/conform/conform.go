@@ -16,6 +16,7 @@ package conform
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"regexp"
 	"time"
@@ -78,7 +79,10 @@ type Report struct {
 type Config struct {
 	Addr      string // host:port of NFS
 	MountAddr string // host:port of MOUNT, default Addr
-	Export    string // path to mount, default "/"
+
+	// TLS, if not nil, is how connections to Addr are protected (RFC 9289). A server that refuses is not checked.
+	TLS    *tls.Config
+	Export string // path to mount, default "/"
 
 	// Run selects checks by ID; nil selects all.
 	Run *regexp.Regexp
@@ -122,8 +126,8 @@ func Checks() []Check {
 }
 
 // Run connects to a server, and runs the checks in a new directory of the export, which is removed at the end. The
-// error is for a server that cannot be checked at all, or that goes away for longer than the time of a reply. If ctx
-// ends, the checks that were not run are missing from the report.
+// error is for a server that cannot be checked at all (UnfitError: there is none), or that goes away for longer than
+// the time of a reply. If ctx ends, the checks that were not run are missing from the report.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.MountAddr == "" {
 		cfg.MountAddr = cfg.Addr
@@ -143,6 +147,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	rep := &Report{Server: cfg.Addr, Export: cfg.Export, Results: []Result{}}
 	if len(checks) == 0 {
 		return rep, fmt.Errorf("no check matches %q", cfg.Run)
+	}
+	if err := fit(cfg); err != nil {
+		return rep, err
 	}
 	s, err := newSession(cfg)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"tansy/tools/starttls"
 )
 
 // Remote procedure calls (RFC 5531) over TCP, one at a time or as raw bytes.
@@ -215,6 +217,21 @@ type conn struct {
 	broken  bool
 }
 
+// dial connects to a server of the configuration, with TLS if that says so: to MOUNT on a port of its own without.
+func (cfg *Config) dial(addr string) (*conn, error) {
+	c, err := dial(addr, cfg.Timeout)
+	if err == nil && cfg.TLS != nil && addr == cfg.Addr {
+		secure, err := starttls.Start(c.nc, nfsProg, nfsVers, cfg.TLS, cfg.Timeout)
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.nc = secure
+	}
+	return c, err
+}
+
+// dial connects to a server in the clear.
 func dial(addr string, timeout time.Duration) (*conn, error) {
 	nc, err := net.DialTimeout("tcp", addr, timeout)
 	if err != nil {

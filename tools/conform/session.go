@@ -100,7 +100,7 @@ func (s *session) run(c *Check) (r Result) {
 
 // answers tells if the server accepts connections and calls.
 func (s *session) answers() bool {
-	c, err := dial(s.cfg.Addr, s.cfg.Timeout)
+	c, err := s.cfg.dial(s.cfg.Addr)
 	if err != nil {
 		return false
 	}

@@ -174,7 +174,7 @@ func (t *T) then(answer string) {
 func (t *T) dial() *conn { return t.dialTo(t.s.cfg.Addr) }
 
 func (t *T) dialTo(addr string) *conn {
-	c, err := dial(addr, t.s.cfg.Timeout)
+	c, err := t.s.cfg.dial(addr)
 	if err != nil {
 		t.broken("a connection to "+addr, err.Error())
 	}
@@ -190,7 +190,7 @@ func (t *T) nfsConn() *conn {
 	if t.s.conn != nil {
 		t.s.conn.close()
 	}
-	c, err := dial(t.s.cfg.Addr, t.s.cfg.Timeout)
+	c, err := t.s.cfg.dial(t.s.cfg.Addr)
 	if err != nil {
 		t.s.conn = nil
 		t.broken("a connection to "+t.s.cfg.Addr, err.Error())

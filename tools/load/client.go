@@ -31,7 +31,7 @@ func connect(cfg *Config, root Handle, i int) (c *client, err error) {
 		cfg: cfg, name: fmt.Sprintf("tansy-bench-%d-%d", cfg.run, i),
 		p: Pattern{File: uint64(i)}, buf: make([]byte, max(cfg.IOSize, smallIO)),
 	}
-	if c.Conn, err = Dial(cfg.Addr, cfg.Clients == 1); err != nil {
+	if c.Conn, err = cfg.dial(cfg.Addr, cfg.Clients == 1); err != nil {
 		return nil, err
 	}
 	if c.dir, err = c.Mkdir(root, c.name); err != nil {
@@ -43,7 +43,7 @@ func connect(cfg *Config, root Handle, i int) (c *client, err error) {
 
 // mountRoot is the handle of the export.
 func mountRoot(cfg *Config) (Handle, error) {
-	m, err := Dial(cfg.MountAddr, true)
+	m, err := cfg.dial(cfg.MountAddr, true)
 	if err != nil {
 		return nil, err
 	}

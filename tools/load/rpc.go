@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"tansy/tools/starttls"
 )
 
 // Conn is an RPC connection that keeps several calls in flight. It belongs to one goroutine. The methods named Start
@@ -49,6 +52,20 @@ func Dial(addr string, alone bool) (*Conn, error) {
 		}
 	}
 	return NewConn(c), nil
+}
+
+// DialTLS connects with TLS (RFC 9289). A server that refuses is an error.
+func DialTLS(addr string, cfg *tls.Config) (*Conn, error) {
+	tcp, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	secure, err := starttls.Start(tcp, nfsProgram, 3, cfg, replyTimeout)
+	if err != nil {
+		tcp.Close()
+		return nil, err
+	}
+	return NewConn(secure), nil
 }
 
 // NewConn makes a Conn of a connection that is there; nil will do to encode calls.

@@ -11,6 +11,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -26,6 +27,7 @@ import (
 type Config struct {
 	Addr      string        // HOST:PORT of NFS, over TCP
 	MountAddr string        // of MOUNT; empty: Addr
+	TLS       *tls.Config   // how connections to Addr are protected (RFC 9289); nil: not at all
 	Export    string        // the directory that is mounted; empty: /
 	Workloads []string      // names; none: all
 	Clients   int           // each with a connection, a directory, and a file of its own; 0: 8
@@ -65,6 +67,14 @@ type Latency struct {
 
 // maxIO is the largest READ or WRITE, in bytes.
 const maxIO = 1 << 20
+
+// dial connects to a server of the configuration. MOUNT on a port of its own has no TLS.
+func (cfg *Config) dial(addr string, alone bool) (*Conn, error) {
+	if cfg.TLS != nil && addr == cfg.Addr {
+		return DialTLS(addr, cfg.TLS)
+	}
+	return Dial(addr, alone)
+}
 
 // Check says what is wrong with a Config, if anything is.
 func (cfg Config) Check() error {

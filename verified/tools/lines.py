@@ -32,6 +32,7 @@ LAYERS = [
     ("what a volume means", "fs/refinement/*.dfy"),
     ("procedures, records of calls, runner", "fs/procedures/*.dfy fs/replies/*.dfy fs/exec/*.dfy"),
     ("volumes on devices elsewhere", "remote/*.dfy"),
+    ("locks between clients", "advisory/*.dfy"),
     ("machine integers, bytes", "lib/*.dfy"),
 ]
 CLAUSE = re.compile(r"\b(requires|ensures|invariant|modifies|reads|decreases)\b")

@@ -28,7 +28,8 @@ PAGE = os.path.join(os.path.dirname(root), "docs", "evidence", "mutants.md")
 BEGIN, END = "<!-- verified/tools/mutants.py -n -w -->\n", "<!-- end -->\n"
 # area, what it is, folder of its files
 AREAS = [("journal", "the journal", "journal"), ("txn", "the transactions", "txn"), ("yields", "the Yields", ""), ("threads", "what the checks of the text find", ""),
-         ("spec", "the specification", "fs"), ("fs", "the file system", "fs"), ("remote", "what is done for devices elsewhere", "remote"), ("simplenfs", "the example", "../example/simplenfs")]
+         ("spec", "the specification", "fs"), ("fs", "the file system", "fs"), ("remote", "what is done for devices elsewhere", "remote"),
+         ("advisory", "locks between clients", "advisory"), ("simplenfs", "the example", "../example/simplenfs")]
 
 
 def yields():
@@ -109,7 +110,7 @@ def run(m):
     tmp = tempfile.mkdtemp()
     try:
         copy = os.path.join(tmp, "verified")
-        for d in ("lib", "trusted", "journal", "txn", "fs", "remote", "../example"):
+        for d in ("lib", "trusted", "journal", "txn", "fs", "remote", "advisory", "../example"):
             shutil.copytree(os.path.join(root, d), os.path.join(copy, d))
         path = os.path.join(copy, folder, f + ".dfy")
         with open(path) as h:

@@ -136,7 +136,7 @@ function draw(r) {
   const several = r.volumes.length > 1;
   $("which").textContent = several ? "Volumes" : "Volume";
   $("volumes").replaceChildren(...r.volumes.flatMap(v => volume(v, several)));
-  $("facts").textContent = `Memory of calls ${bytes(r.memory.calls)}, of large ones ${bytes(r.memory.receiving)}, waiting to be sent ${bytes(r.memory.queued)}` + (r.memory.resident ? `; of the process ${bytes(r.memory.resident)}` : "") + `. Refused: ${count(r.refused_conns)} connections, ${count(r.refused_calls)} calls.`;
+  $("facts").textContent = `Memory of calls ${bytes(r.memory.calls)}, of large ones ${bytes(r.memory.receiving)}, waiting to be sent ${bytes(r.memory.queued)}` + (r.memory.resident ? `; of the process ${bytes(r.memory.resident)}` : "") + `. Refused: ${count(r.refused_conns)} connections, ${count(r.refused_calls)} calls. Open connections: ${r.tls.none} in the clear, ${r.tls.tls} with TLS, ${r.tls.mtls} with certificates; ${count(r.tls.failed)} handshakes failed.`;
 
   rows($("clients"), r.clients.map(c => [c.host, c.conns, count(c.calls), bytes(c.sent) + "/s", bytes(c.received) + "/s", c.in_progress, bytes(c.queued)]));
   $("more").textContent = r.more_clients ? `and ${r.more_clients} more` : r.clients.length ? "" : "None.";

@@ -19,7 +19,7 @@ module Answers {
   import ReaddirOps
   import opened Abstraction
   import opened VolumeOps
-  import Calls
+  import opened Calls
   import AttributeOps
   import FileOps
   import LookupOps
@@ -30,7 +30,6 @@ module Answers {
   import V = NfsVolume
   import Room = NfsRoom
 
-  predicate Whole(b: Bytes?) reads b { b != null && |b.data| == 256 }
   // the attributes of the file that the call has
   function File(call: Calls.Call, ino: uint64): N.Fattr reads call, call.file requires Whole(call.file)
   { ReplyAttr(ino, MetaOf(call.file.data)) }

@@ -32,6 +32,9 @@ module Calls {
   // no client's
   predicate method Inner(status: uint32) { status == TOOBIG || status == SHRINKFIRST }
 
+  // b has the attributes of a file: its inode, serialized
+  predicate Whole(b: Bytes?) reads b { b != null && |b.data| == 256 }
+
   class Call {
     var procedure: uint32
     var stability: uint32          // WRITE: how stable

@@ -75,7 +75,6 @@ module OnceCalls {
 
   // What a procedure that enters a name comes to. node: the attributes of the file; before, after: of the directory.
   datatype Entered = Entered(status: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-  predicate Whole(b: Bytes?) reads b { b != null && |b.data| == 256 }
   // Its attributes are there when it was done. When it came again, they are those of now.
   predicate EnteredOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: O.Call,
     dino: uint64, e: Entered)
@@ -85,7 +84,7 @@ module OnceCalls {
     (e.again ==> e.before == null) &&
     (e.again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, e.ino, Reply(e.ino, e.node),
       Reply(dino, e.after))) &&
-    (!e.again && e.status == 0 ==> Whole(e.node) && Whole(e.before) && Whole(e.after)) &&
+    (!e.again && e.status == 0 ==> Calls.Whole(e.node) && Calls.Whole(e.before) && Calls.Whole(e.after)) &&
     (e.status != 0 ==> N.Seen(pre.files, dino, Reply(dino, e.before)))
   }
 
@@ -96,7 +95,7 @@ module OnceCalls {
   {
     Once(pre, txn, d, i, r, look, since, c, st, again) &&
     (again ==> before == null && Current(d, ino, after)) &&
-    (!again && st == 0 ==> Whole(before) && Whole(after)) &&
+    (!again && st == 0 ==> Calls.Whole(before) && Calls.Whole(after)) &&
     (st != 0 ==> N.Seen(pre.files, ino, Reply(ino, before)))
   }
   // node has the attributes that file ino has now

@@ -20,7 +20,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail("usage: probe ping|announce|rename|rmdir|open|create|utimes|exclusive|nobody|unlinked|journal|storm|verify|as ...")
+		fail("usage: probe ping|announce|rename|rmdir|open|create|utimes|exclusive|nobody|unlinked|journal|storm|verify|locks|as ...")
 	}
 	run(os.Args[1], os.Args[2:])
 }
@@ -66,6 +66,8 @@ func run(verb string, a []string) {
 		journal(a[0], number(a[1]))
 	case "storm": // DIR WORKERS STOP
 		storm(a[0], number(a[1]), a[2])
+	case "locks":
+		locks(a[0], a[1:])
 	case "verify":
 		verify(a[0], number(a[1]))
 	default:
@@ -187,6 +189,7 @@ func check(err error) {
 var names = map[string]syscall.Errno{
 	"OK": 0, "EINVAL": syscall.EINVAL, "EISDIR": syscall.EISDIR, "ENOTDIR": syscall.ENOTDIR,
 	"ENOTEMPTY": syscall.ENOTEMPTY,
+	"EAGAIN":    syscall.EAGAIN,
 	"EEXIST":    syscall.EEXIST, "ENAMETOOLONG": syscall.ENAMETOOLONG, "EACCES": syscall.EACCES, "EPERM": syscall.EPERM,
 }
 
