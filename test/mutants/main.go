@@ -62,7 +62,8 @@ var (
 	gates      = []string{"./internal/closing", "-failfast"}
 	ends       = []string{"./journal", "-run", "CloseRefuses"}
 	growing    = []string{"./fs", "-run", "Grow"}
-	growth     = []string{"./internal/runtime/dtxn", "./fs/...", "-run", "Ends|Extend", "-timeout", "2m"}
+	growth     = []string{"./internal/runtime/dtxn", "-run", "Ends", "-timeout", "1m"}
+	extents    = []string{"./fs/...", "-run", "Ends|Extend", "-timeout", "1m"}
 	statuses   = []string{"./ops/status"}
 	pages      = []string{"./ops/status", "-run", "Browser"} // with a browser alone
 	first      = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
