@@ -67,7 +67,7 @@ func TestWrongArguments(t *testing.T) {
 		{"help srve", 2, `tansy: there is no command "srve": did you mean serve?`},
 		{"help serve more", 2, `tansy: "more" is one argument too many`},
 		{"--volume=V serve", 2, "tansy: a command is missing before --volume=V: tansy serve has it"},
-		{"--size", 2, "tansy: a command is missing before --size: tansy serve and tansy mkfs have it"},
+		{"--size", 2, "tansy: a command is missing before --size: tansy serve, tansy mkfs and tansy grow have it"},
 		{"--xyzzy", 2, "tansy: a command is missing before --xyzzy"},
 
 		{"backup F", 2, `tansy: there is no command "backup" yet; copying a volume is the way to back it up, and to restore`},
