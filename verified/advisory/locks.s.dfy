@@ -55,8 +55,8 @@ module Advisory {
   predicate Neat(s: seq<Lock>) {
     (forall i :: 0 <= i < |s| ==> s[i].first <= s[i].last) &&
     (forall i, j :: 0 <= i < j < |s| ==> Before(s[i], s[j])) &&
-    forall i :: 0 <= i < |s| - 1 && s[i].owner == s[i + 1].owner && s[i].excl == s[i + 1].excl ==>
-      s[i].last as int + 1 < s[i + 1].first as int
+    forall i, j :: 0 <= i < j < |s| && j == i + 1 && s[i].owner == s[j].owner && s[i].excl == s[j].excl ==>
+      s[i].last as int + 1 < s[j].first as int
   }
   predicate Once(f: File) {
     Neat(f.held) && (forall i :: 0 <= i < |f.waits| ==> f.waits[i].lock.first <= f.waits[i].lock.last) &&

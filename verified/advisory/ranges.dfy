@@ -191,9 +191,9 @@ module LockRanges {
   {
     var b := s[i..j];
     forall k, l | 0 <= k < l < |b| ensures Before(b[k], b[l]) { assert b[k] == s[i + k] && b[l] == s[i + l]; }
-    forall k | 0 <= k < |b| - 1 && b[k].owner == b[k + 1].owner && b[k].excl == b[k + 1].excl
-      ensures b[k].last as int + 1 < b[k + 1].first as int
-    { assert b[k] == s[i + k] && b[k + 1] == s[i + k + 1]; }
+    forall k, l | 0 <= k < l < |b| && l == k + 1 && b[k].owner == b[l].owner && b[k].excl == b[l].excl
+      ensures b[k].last as int + 1 < b[l].first as int
+    { assert b[k] == s[i + k] && b[l] == s[i + l]; }
   }
   lemma Swap(a: seq<Lock>, b: seq<Lock>, c: seq<Lock>, r: Lock, on: bool, owner: uint64, byte: int, excl: bool)
     requires Touch(b, r) && Lefts(a, r) && Rights(c, r)
@@ -221,8 +221,8 @@ module LockRanges {
     forall i, j | 0 <= i < j < |t| ensures Before(t[i], t[j]) {
       Order(s, a, b, c, p, r, i, j);
     }
-    forall i | 0 <= i < |t| - 1 && t[i].owner == t[i + 1].owner && t[i].excl == t[i + 1].excl
-      ensures t[i].last as int + 1 < t[i + 1].first as int
+    forall i, j | 0 <= i < j < |t| && j == i + 1 && t[i].owner == t[j].owner && t[i].excl == t[j].excl
+      ensures t[i].last as int + 1 < t[j].first as int
     {
       Gap(s, a, b, c, p, r, i);
     }

@@ -323,12 +323,12 @@ module LockTable {
       else if i < n { assert t[i] == s[i] && t[j] == s[m + (j - n)]; }
       else { assert t[i] == s[m + (i - n)] && t[j] == s[m + (j - n)]; }
     }
-    forall i | 0 <= i < |t| - 1 && t[i].owner == t[i + 1].owner && t[i].excl == t[i + 1].excl
-      ensures t[i].last as int + 1 < t[i + 1].first as int
+    forall i, j | 0 <= i < j < |t| && j == i + 1 && t[i].owner == t[j].owner && t[i].excl == t[j].excl
+      ensures t[i].last as int + 1 < t[j].first as int
     {
-      if i + 1 < n { assert t[i] == s[i] && t[i + 1] == s[i + 1]; }
-      else if i < n { assert t[i] == s[i] && t[i + 1] == s[m]; }
-      else { assert t[i] == s[m + (i - n)] && t[i + 1] == s[m + (i - n) + 1]; }
+      if j < n { assert t[i] == s[i] && t[j] == s[j]; }
+      else if i < n { assert t[i] == s[i] && t[j] == s[m]; }
+      else { assert t[i] == s[m + (i - n)] && t[j] == s[m + (j - n)]; }
     }
   }
   method OtherWaits(w: seq<Wait>, owner: uint64) returns (t: seq<Wait>)
