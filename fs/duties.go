@@ -57,7 +57,7 @@ func (d duties) InUse() uint64 {
 	if err != nil {
 		return 0
 	}
-	return d.v.dmg.Params.Pages + d.v.sys.End(dtxn.Blocks) - d.v.dmg.Params.Home() - free
+	return d.v.sys.Scrubbed(d.v.sys.End(dtxn.Blocks)) - free
 }
 
 // Renew has a block written anew.

@@ -10,7 +10,7 @@ import (
 
 // endsOf says where the blocks for data and the inodes end that a volume has when it is opened.
 func endsOf(s superblockformat.Super) (blocks, inodes uint64) {
-	return s.Geometry().Data1(), s.Geometry().Ninode()
+	return s.Extent().DataEnd(), s.Extent().InodeEnd()
 }
 
 // layoutOf is the layout of a volume, with what it has when it is opened.

@@ -36,6 +36,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 			return nil, dd.Err()
 		}
 	}
+	d = volumeend.Layout(d, s)
 	o.dmg = background.NewDamage(s.Geometry(), journalParams(s), d.Size(), o.Log)
 	sys, stop, err := openSystem(d, s, layoutOf(s), o)
 	if err != nil {
