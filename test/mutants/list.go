@@ -398,7 +398,7 @@ var mutants = []mutant{
 	{what: "ends: blocks, and no inodes", file: "fs/ends.go", old: "\treturn v.sys.Extend(dtxn.Inodes, inodes)\n", new: "\treturn nil\n", tests: extents},
 	{what: "ends: owners are looked for in inodes that the volume has not yet", file: "fs/internal/background/owners.go", old: "\tto = min(to, f.v.End(dtxn.Inodes))\n", new: "\tto = f.geo.Ninode()\n", tests: extents},
 	{what: "ends: owners are looked for in blocks that the volume has not yet", file: "fs/internal/background/owners.go", old: "b >= f.v.End(dtxn.Blocks) ||", new: "b >= f.geo.Data1() ||", tests: extents},
-	{what: "ends: a sweep passes over what comes to a piece", file: "fs/internal/background/trimmer.go", old: "t.sweep = min((p+1)*dtxn.Piece, all) //", new: "t.sweep = (p + 1) * dtxn.Piece //", tests: extents},
+	{what: "ends: a sweep looks at what the volume has not yet", file: "fs/internal/background/trimmer.go", old: "\tend, steps := t.sys.End(dtxn.Blocks), sweepStep\n", new: "\tend, steps := t.sys.End(dtxn.Blocks)+dtxn.Piece, sweepStep\n", tests: extents},
 	{what: "allocator: a bit that is set is handed out", file: "txn/alloc.go", old: "if !set { // else", new: "if !set || true { // else", tests: allocators},
 	{what: "allocator: a bit that is clear is given back", file: "txn/alloc.go", old: "\tif !set {\n\t\treturn &AddrError{at, fmt.Sprintf(\"bit %d of the region is not", new: "\tif !set && false {\n\t\treturn &AddrError{at, fmt.Sprintf(\"bit %d of the region is not", tests: allocators},
 	{what: "allocator: it hands out bits up to the end of the block", file: "txn/alloc.go", old: "Limit: r.Allocate}", new: "Limit: r.Count * 32768}", tests: allocators},

@@ -62,7 +62,7 @@ var (
 	gates      = []string{"./internal/closing", "-failfast"}
 	ends       = []string{"./journal", "-run", "CloseRefuses"}
 	growing    = []string{"./fs", "-run", "Grow"}
-	growth     = []string{"./internal/runtime/dtxn", "-run", "Ends", "-timeout", "1m"}
+	growth     = []string{"./internal/runtime/dtxn", "-run", "Ends", "-timeout", "1m", "-failfast"}
 	extents    = []string{"./fs/...", "-run", "Ends|Extend", "-timeout", "1m"}
 	statuses   = []string{"./ops/status"}
 	pages      = []string{"./ops/status", "-run", "Browser"} // with a browser alone

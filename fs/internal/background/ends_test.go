@@ -39,7 +39,7 @@ func TestOwnersEnds(t *testing.T) {
 	}
 }
 
-// What a volume has is trimmed, and what it gets later, too; a sweep goes on in the midst of a piece.
+// What a volume has is trimmed, and what it gets later, too, also in the midst of a piece.
 func TestTrimEnds(t *testing.T) {
 	g := planned(t).Geometry()
 	end := g.Data0()/dtxn.Piece*dtxn.Piece + 2*dtxn.Piece + 100

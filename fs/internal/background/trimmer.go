@@ -141,8 +141,7 @@ func (t *Trimmer) turn() error {
 // look goes on with the pieces that had room when the volume was opened.
 func (t *Trimmer) look() error {
 	var found []uint64
-	all, steps := t.sys.End(dtxn.Blocks), sweepStep
-	end := all
+	end, steps := t.sys.End(dtxn.Blocks), sweepStep
 	if t.host == nil {
 		end, steps = min(end, t.sweep+sweepCodes*dtxn.Piece), sweepCodes
 	}
@@ -154,7 +153,7 @@ func (t *Trimmer) look() error {
 		}
 		p := lo / dtxn.Piece
 		found = append(found, p)
-		t.sweep = min((p+1)*dtxn.Piece, all) // behind that there may be more of this piece later
+		t.sweep = (p + 1) * dtxn.Piece
 	}
 	n, err := t.pieces(found)
 	if n < len(found) {

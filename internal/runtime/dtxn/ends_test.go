@@ -15,6 +15,16 @@ func ended(blocks, inodes uint64) Layout {
 	return l
 }
 
+// often is f, which is an error from the attempt on that is given.
+func often(attempts int, f func(*Txn) error) func(*Txn) error {
+	return func(x *Txn) error {
+		if attempts--; attempts == 0 {
+			return errors.New("it begins again and again")
+		}
+		return f(x)
+	}
+}
+
 // TestEnds: what is proposed lies below the end of when the transaction began; one that comes upon more begins again,
 // and gets all there is then. An end that is too small or too large is refused.
 func TestEnds(t *testing.T) {
@@ -25,10 +35,8 @@ func TestEnds(t *testing.T) {
 	}
 	var got []uint64
 	attempts := 0
-	must(t, s.Run(false, false, func(x *Txn) error {
-		if attempts++; attempts > 2 {
-			return errors.New("it begins again and again")
-		}
+	must(t, s.Run(false, false, often(3, func(x *Txn) error {
+		attempts++
 		got = nil
 		for ok, i := x.AllocHint(Inodes, 0); ok; ok, i = x.AllocHint(Inodes, 0) {
 			if got = append(got, i); attempts == 1 && i >= 10 {
@@ -44,7 +52,7 @@ func TestEnds(t *testing.T) {
 			t.Error("it went on")
 		}
 		return nil
-	}))
+	})))
 	if attempts != 2 || len(got) != 17 || slices.Max(got) != 19 {
 		t.Errorf("%d attempts, %d", attempts, got)
 	}
@@ -98,11 +106,8 @@ func TestEndsTogether(t *testing.T) {
 			r := src(w)
 			for range 300 {
 				which := r.Uint64N(2)
-				n, fail, attempts := 0, r.IntN(2) == 0, 0
-				err := s.Run(false, false, func(x *Txn) error {
-					if attempts++; attempts > 1000 {
-						return errors.New("it begins again and again")
-					}
+				n, fail := 0, r.IntN(2) == 0
+				err := s.Run(false, false, often(1000, func(x *Txn) error {
 					n = 0
 					end := uint64(0)
 					for range r.IntN(5) {
@@ -126,7 +131,7 @@ func TestEndsTogether(t *testing.T) {
 						return abort
 					}
 					return nil
-				})
+				}))
 				if err == nil {
 					sets[w][which] += n
 				} else if err != abort {
@@ -157,7 +162,7 @@ func TestEndsTogether(t *testing.T) {
 			t.Errorf("%d: %d free, not %d: %v", which, n, free, err)
 		}
 	}
-	must(t, s.Run(false, false, func(x *Txn) error { // all that is free can be had
+	must(t, s.Run(false, false, often(3, func(x *Txn) error { // all that is free can be had
 		free, err := s.Count(Inodes)
 		must(t, err)
 		for ; ; free-- {
@@ -169,7 +174,7 @@ func TestEndsTogether(t *testing.T) {
 			t.Errorf("%d are left", free)
 		}
 		return nil
-	}))
+	})))
 }
 
 // endsModel is an allocator of a bitmap that grows, and what it should do.
@@ -323,6 +328,66 @@ func TestEndsModel(t *testing.T) {
 			}
 			if t.Failed() {
 				return
+			}
+		}
+	}
+}
+
+// TestEndsNotInMemory: what comes to a part of the bitmap that was counted, and is not in memory any more, counts.
+func TestEndsNotInMemory(t *testing.T) {
+	const last = maxWindows + 5
+	a := newAlloc(Bitmap{End: last*windowBits + 100, Limit: 2 * last * windowBits}, func(uint64) ([]byte, error) {
+		return make([]byte, windowBits/8), nil
+	})
+	counts := func() {
+		t.Helper()
+		if n, err := a.count(); n != a.end.Load() || err != nil {
+			t.Errorf("%d, the end is %d: %v", n, a.end.Load(), err)
+		}
+	}
+	counts()
+	for w := range uint64(last) {
+		a.giveBack(mustTake(t, a, w*windowBits))
+	}
+	if a.win[last] != nil {
+		t.Fatal("it is in memory")
+	}
+	a.grow(last*windowBits + 200)
+	counts()
+}
+
+// TestEndsOfFile: a file that grows, or is written over, up to the end does not run on into what comes behind that,
+// until the end has grown: it goes on there then.
+func TestEndsOfFile(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		take func(a *alloc, n uint64) (uint64, bool, error)
+	}{
+		{"it grows", func(a *alloc, n uint64) (uint64, bool, error) {
+			return a.takeFor(place{owner: 1, near: 10, at: n, known: true})
+		}},
+		{"it is written over", func(a *alloc, n uint64) (uint64, bool, error) {
+			return a.exchange(place{owner: 1, near: 10, at: n, known: true}, 0)
+		}},
+	} {
+		a := newAlloc(Bitmap{First: 10, End: 2000, Limit: windowBits}, func(uint64) ([]byte, error) {
+			return make([]byte, windowBits/8), nil
+		})
+		n := uint64(0)
+		for _, end := range []uint64{2000, 3000} {
+			a.grow(end)
+			for {
+				x, ok, err := c.take(a, n)
+				if err != nil || ok && x >= end {
+					t.Fatalf("%s: block %d is bit %d, the end is %d: %v", c.what, n, x, end, err)
+				}
+				if !ok {
+					break
+				}
+				n++
+			}
+			if n != end-10 {
+				t.Errorf("%s: %d bits, the end is %d", c.what, n, end)
 			}
 		}
 	}
