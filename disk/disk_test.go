@@ -26,6 +26,7 @@ func TestConformance(t *testing.T) {
 		{"Prefix", func(*testing.T) disk.Disk {
 			return disk.NewPrefix(disk.NewMem((disktest.Blocks+10)*disk.BlockSize), disktest.Blocks)
 		}},
+		{"Pieced", newPieced},
 		{"Fault", func(t *testing.T) disk.Disk { return disk.NewFault(newMem(t), 1, nil) }},
 	} {
 		t.Run(c.name, func(t *testing.T) { disktest.Run(t, c.open) })

@@ -47,6 +47,8 @@ var (
 	ErrNoRoom = errors.New("no room on the file system that the image lies on")
 	// ErrFrozen: the simulated machine has crashed.
 	ErrFrozen = errors.New("simulated crash")
+	// ErrNotThere: no block of the device stands for this one of the layout (Pieced).
+	ErrNotThere = errors.New("no block of the device stands for this one")
 	// ErrInjected: the fault injector's default error.
 	ErrInjected = errors.New("injected fault")
 )
@@ -54,13 +56,21 @@ var (
 // CheckTransfer refuses a transfer that no device of size blocks can do. All Disks, also those of other packages,
 // refuse it alike.
 func CheckTransfer(op, path string, size, a uint64, bufs [][]byte) error {
-	if a > size || uint64(len(bufs)) > size-a {
-		return &Error{Op: op, Path: path, Block: max(a, size), Err: ErrRange}
+	if err := checkRange(op, path, size, a, uint64(len(bufs))); err != nil {
+		return err
 	}
 	for i, b := range bufs {
 		if len(b) != BlockSize {
 			return &Error{Op: op, Path: path, Block: a + uint64(i), Err: ErrBuffer}
 		}
+	}
+	return nil
+}
+
+// checkRange refuses n blocks from a on that reach beyond the end of a device of size blocks.
+func checkRange(op, path string, size, a, n uint64) error {
+	if a > size || n > size-a {
+		return &Error{Op: op, Path: path, Block: max(a, size), Err: ErrRange}
 	}
 	return nil
 }

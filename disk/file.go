@@ -217,6 +217,22 @@ func growNew(f *os.File, path string, size uint64) error {
 	return nil
 }
 
+// Lengthen makes an image size bytes long, durably: a multiple of BlockSize, and no less than it has. The new blocks
+// read as zeros, and take no space yet. Size stays: those who open the image later find it longer.
+func (d *File) Lengthen(size uint64) error {
+	if d.device || d.readOnly || size%BlockSize != 0 || size/BlockSize < d.size || size > math.MaxInt64 {
+		return &Error{Op: "lengthen", Path: d.path, Err: ErrRange}
+	}
+	err := d.f.Truncate(int64(size))
+	if err == nil {
+		err = d.f.Sync()
+	}
+	if err != nil {
+		return &Error{Op: "lengthen", Path: d.path, Err: noRoom(cause(err))}
+	}
+	return nil
+}
+
 // Rename gives an image a new name in the same directory, durably. It never
 // replaces a file: the error wraps fs.ErrExist if to is taken.
 func Rename(from, to string) error {

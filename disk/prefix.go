@@ -57,8 +57,5 @@ func (p *Prefix) Discard(a, n uint64) error {
 
 // check refuses what reaches beyond the end.
 func (p *Prefix) check(op string, a, n uint64) error {
-	if a > p.size || n > p.size-a {
-		return &Error{Op: op, Block: max(a, p.size), Err: ErrRange}
-	}
-	return nil
+	return checkRange(op, "", p.size, a, n)
 }

@@ -47,7 +47,7 @@ func (d duties) Closing() bool { return d.v.calls.Closed() }
 
 // Check makes a pass over all that is in use.
 func (d duties) Check(ctx context.Context, pass journal.Scrub) (journal.ScrubCounts, error) {
-	pass.Limit = d.v.dmg.Size - 1 // there is the superblock's copy
+	pass.Limit = d.v.sys.End(dtxn.Blocks) // behind them are blocks that the volume has not yet, and the superblock's copy
 	return d.v.sys.Scrub(ctx, pass)
 }
 
@@ -57,7 +57,7 @@ func (d duties) InUse() uint64 {
 	if err != nil {
 		return 0
 	}
-	return d.v.dmg.Params.Pages + d.v.geo.Data1() - d.v.dmg.Params.Home() - free
+	return d.v.sys.Scrubbed(d.v.sys.End(dtxn.Blocks)) - free
 }
 
 // Renew has a block written anew.

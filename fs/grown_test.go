@@ -51,7 +51,7 @@ func TestOpenGrown(t *testing.T) {
 		if err := v.Close(); err != nil {
 			t.Errorf("%d blocks: %v", end, err)
 		}
-		if warned := strings.Count(log.String(), "and does not grow with it"); warned != min(int(end-grownBlocks), 1) {
+		if warned := strings.Count(log.String(), "they are left alone"); warned != min(int(end-grownBlocks), 1) {
 			t.Errorf("%d blocks: %d warnings\n%s", end, warned, &log)
 		}
 	}

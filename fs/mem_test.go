@@ -10,12 +10,21 @@ import (
 
 // memFS is a volume on transactions in memory, without a journal.
 func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
+	return endedFS(t, blocks, inodes, [2]uint64{}, o)
+}
+
+// endedFS is memFS with blocks for data and inodes that end there for now, if that is not 0.
+func endedFS(t testing.TB, blocks, inodes uint64, ends [2]uint64, o Options) *FS {
 	bits := (blocks + 32767) / 32768
 	ibits := (inodes + 32767) / 32768
 	itab := 2 + ibits + bits
 	data0 := itab + (inodes+15)/16
 	g := volumegeometry.CreateGeometry(2, 2+ibits, itab, data0, data0, blocks-1, inodes)
-	sys := dtxn.NewMem(blocks, regionsOf(g))
+	l := regionsOf(g)
+	for which, end := range ends {
+		l.Maps[which].End = end
+	}
+	sys := dtxn.NewMem(blocks, l)
 	var now Time
 	if o.Clock != nil {
 		now.Sec, now.Nsec = stamp(o.Clock())

@@ -6,13 +6,16 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/mkfs/commissioned"
+	"tansy/internal/gen/fs/mkfs/growing"
 	"tansy/internal/gen/fs/mkfs/making"
 	"tansy/internal/runtime/ddisk"
 	"tansy/internal/runtime/pages"
 	"tansy/internal/runtime/seal"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
@@ -25,6 +28,10 @@ type MkfsOptions struct {
 	// small device.
 	Replies uint64
 
+	// MaxBytes is how large the volume may ever become (Grow). The beginning of it that has room on the device is there.
+	// 0, or no more than the device has: the volume never grows. More costs nothing but a page more of the tree of codes
+	// with each installation, from 64 GiB and from 16 TiB on.
+	MaxBytes uint64
 	Zeroed   bool                     // the device reads as zeros: a new image file
 	RootMode uint32                   // permission bits of the root directory; 0: 0755
 	RootUID  uint32                   // its owner
@@ -47,6 +54,7 @@ const (
 	inodesLeast = 17
 	logMost     = 1 << 32
 	sizeMost    = 1 << 39
+	inodesMost  = 1<<48 - 16
 )
 
 // The number of records of replies: the default, and that of the smallest volumes.
@@ -72,19 +80,41 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	if err != nil {
 		return err
 	}
+	layout := volumeend.Layout(d, s)
 	p := journalParams(s)
-	if err := p.Check(d); err != nil {
+	if err := p.Check(layout); err != nil {
 		return err
 	}
 	mode := o.RootMode & 0o7777
 	if o.RootMode == 0 {
 		mode = 0o755
 	}
+	zeroed := o.Zeroed
 	// what takes long are inodes and records
-	dd := ddisk.New(meter{d, s.Geometry().InodeTable() + 1, s.Geometry().Data0(), o.Progress, o.Stop})
+	dd := ddisk.New(meter{layout, s.Geometry().InodeTable() + 1, s.Geometry().Data0(), o.Progress, o.Stop})
+	if layout != d && !zeroed {
+		if err := clearHome(d, dd, s, o); err != nil {
+			return err
+		}
+		zeroed = true
+	}
 	key := seal.New(p.Key, p.UUID, p.Home())
-	if !commissioned.Make(dd, s, key, pages.New(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
+	if !commissioned.Make(dd, s, key, pages.New(0), zeroed, mode, o.RootUID, o.RootGID) {
 		return errors.Join(dd.Err(), dd.ReadErr())
+	}
+	return nil
+}
+
+// clearHome makes zeros of what bitmaps, inodes, and records of a volume that can grow lie in, on device d, whose
+// layout is dd. The device is no volume any more before.
+func clearHome(d disk.Disk, dd *ddisk.Disk, s superblockformat.Super, o MkfsOptions) error {
+	if !superblockcopies.Blank(dd) {
+		return dd.Err()
+	}
+	_, data, _ := superblockformat.Locate(s, s.Geometry().Data0())
+	below := ddisk.New(meter{d, 1, data, o.Progress, o.Stop})
+	if !growing.ClearHome(below, s, s.Geometry().InodeBitmap(), s.Geometry().Data0()) {
+		return below.Err()
 	}
 	return nil
 }
@@ -105,8 +135,27 @@ func amounts(size uint64, o MkfsOptions) (log, inodes, replies uint64) {
 	return log, inodes, replies
 }
 
-// plan lays a volume of size blocks out.
+// plan lays a volume of size blocks out, which may grow as far as the options say.
 func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
+	most := o.MaxBytes / BlockSize
+	if most <= size {
+		return layOut(size, o)
+	}
+	log, inodes, replies := amounts(size, o)
+	l := MkfsOptions{LogBytes: log * BlockSize, Replies: replies, Clock: o.Clock}
+	l.Inodes = min(inodesMost, max(volumegeometry.DefaultInodes(most), proportion(inodes, most, size)))
+	if s, err = layOut(most, l); err != nil {
+		return s, err
+	}
+	s, err = fill(beginning(s), size, inodes, true)
+	if err != nil {
+		return s, &TooSmallError{size * BlockSize, log * BlockSize, inodes, 0}
+	}
+	return s, nil
+}
+
+// layOut lays a volume of size blocks out, all of which is there.
+func layOut(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	tooLarge := tooLargeError(fmt.Sprintf("%d bytes are too many: a volume has less than %d",
 		size*BlockSize, uint64(sizeMost)*BlockSize))
 	if size > journal.MaxSize { // which no arithmetic here and below is for

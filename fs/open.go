@@ -71,7 +71,7 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 		return nil, err
 	}
 	v.replies = newReplies(g, v.clock, sys.Committed, sys.Reserve)
-	v.trim = background.NewTrimmer(duties{v}, sys, v.host, dtxn.Run{Start: g.Data0(), End: g.Data1()}, v.log)
+	v.trim = background.NewTrimmer(duties{v}, sys, v.host, g.Data0(), v.log)
 	if o.Discard && !o.ReadOnly {
 		v.trim.Start() // first: it remembers what is freed from then on
 	}

@@ -32,7 +32,7 @@ func refused(d disk.Disk, dd *ddisk.Disk, why uint32, s superblockformat.Super) 
 	case badSum:
 		return fmt.Errorf("%w: %s, and so is the copy in block %d%s", ErrNotVolume, refusals[why], last, grown)
 	case superblockcopies.LARGER():
-		return fmt.Errorf("the volume has %d blocks, but the device only %d", s.Size(), d.Size())
+		return fmt.Errorf("the volume has %d blocks, but the device only %d", s.Extent().Room(), d.Size())
 	case superblockcopies.UNREAD():
 		return fmt.Errorf("the superblock in block 0 cannot be read, and block %d has no copy of it%s: %w",
 			last, grown, dd.ReadErr())

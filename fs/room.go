@@ -42,14 +42,15 @@ func hostFull(err error, p journal.Params) error {
 
 // hostRoom bounds the number of free blocks by what the host has room for. A block that
 // is free here and has room there counts; which these are is not known, only how many
-// have room in all, of which the regions other than data have data0+1 at most.
-func hostRoom(h disk.Host, free, data0, data1 uint64) uint64 {
+// have room in all, of which the regions other than data have data0+1 at most. The volume's
+// blocks for data end at block end.
+func hostRoom(h disk.Host, free, data0, end uint64) uint64 {
 	if h == nil {
 		return free
 	}
 	room, backed := h.Room()
 	backed -= min(backed, backed/256+1) // what the host keeps about the image counts as its room
-	used := data0 + 1 + (data1 - data0 - min(free, data1-data0))
+	used := data0 + 1 + (end - data0 - min(free, end-data0))
 	return min(free, room+backed-min(backed, used))
 }
 

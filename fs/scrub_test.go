@@ -326,3 +326,46 @@ func TestFrozen(t *testing.T) {
 		}
 	}
 }
+
+// TestScrubOfGrowing: a pass over a volume that can grow takes what there is, and knows so before, whatever it may
+// become; what it has grown by is looked at, too.
+func TestScrubOfGrowing(t *testing.T) {
+	const size, device = 6 << 20 / BlockSize, 24 << 20 / BlockSize
+	d := disk.NewMem(device * BlockSize)
+	if err := Mkfs(disk.NewPrefix(d, size), MkfsOptions{MaxBytes: 1 << 40}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []uint64{size, device} {
+		if want > size {
+			if _, err := Grow(d, GrowOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := Open(disk.NewPrefix(d, want), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := v.Create(&Cred{}, v.Root(), fmt.Append(nil, want), Unchecked, nil, 0)
+		if err == nil {
+			_, _, _, err = v.Write(&Cred{}, n.Handle, 0, make([]byte, 100_000), FileSync)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, counted := duties{v}.InUse(), uint64(0)
+		dealt, err := duties{v}.Check(context.Background(), journal.Scrub{
+			Before:   func(_ context.Context, n uint64) error { counted += n; return nil },
+			Found:    func(f journal.Finding) { t.Error(f) },
+			Progress: func(journal.ScrubCounts) {},
+		})
+		if err != nil || dealt.Done() != total || total > want {
+			t.Errorf("of %d blocks %+v are dealt with, %d were to be: %v", want, dealt, total, err)
+		}
+		if counted > 2*want {
+			t.Errorf("of %d blocks %d are waited for", want, counted)
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

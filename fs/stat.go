@@ -16,11 +16,12 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	}
 	defer v.leave()
 	blocks, inodes, lost := v.count()
+	blocksEnd, inodesEnd := v.ends() // not before: what was counted lies below them
 	var c call
 	var s Stat
 	c.Make(procFsstat, 0, v.deferred, 0)
 	err := v.carry(&c, func(t *txn) uint32 {
-		st, n := answers.Fsstat(&c.Call, t, v.dirs, h.Ino, h.Gen, blocks, inodes)
+		st, n := answers.Fsstat(&c.Call, t, v.dirs, h.Ino, h.Gen, blocks, inodes, blocksEnd, inodesEnd)
 		s = Stat{n.Tbytes(), n.Fbytes(), n.Tfiles(), n.Ffiles()}
 		return st
 	})
@@ -45,7 +46,7 @@ func (v *FS) countBy(free func(which uint64) (uint64, error)) (blocks, inodes ui
 	if blocks, err = free(dtxn.Blocks); err != nil {
 		return 0, 0, err
 	}
-	blocks = hostRoom(v.host, blocks, v.geo.Data0(), v.geo.Data1())
+	blocks = hostRoom(v.host, blocks, v.geo.Data0(), v.sys.End(dtxn.Blocks))
 	inodes, err = free(dtxn.Inodes)
 	return blocks, inodes, err
 }
@@ -76,9 +77,10 @@ func (v *FS) Space() (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
+	blocksEnd, inodesEnd := v.ends()
 	return Stat{
-		TotalBytes: (v.geo.Data1() - v.geo.Data0()) * disk.BlockSize, FreeBytes: blocks * disk.BlockSize,
-		TotalFiles: v.geo.Ninode() - 3, FreeFiles: inodes,
+		TotalBytes: (blocksEnd - v.geo.Data0()) * disk.BlockSize, FreeBytes: blocks * disk.BlockSize,
+		TotalFiles: inodesEnd - 3, FreeFiles: inodes,
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/runtime/ddisk"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
@@ -34,7 +35,8 @@ func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) 
 	dd := ddisk.New(d)
 	which, why, s := superblockcopies.Find(dd)
 	switch {
-	case which == superblockcopies.COPY() && !(s.Size() == d.Size() && journal.Present(d, journalParams(s))):
+	case which == superblockcopies.COPY() && !(s.Extent().Room() == d.Size() &&
+		journal.Present(volumeend.Layout(d, s), journalParams(s))):
 		return s, false, foreignCopy(d)
 	case which != superblockcopies.NONE():
 		return s, which == superblockcopies.COPY(), nil

@@ -36,8 +36,9 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 			return nil, dd.Err()
 		}
 	}
+	d = volumeend.Layout(d, s)
 	o.dmg = background.NewDamage(s.Geometry(), journalParams(s), d.Size(), o.Log)
-	sys, stop, err := openSystem(d, s, o)
+	sys, stop, err := openSystem(d, s, layoutOf(s), o)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +52,10 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 	return v, nil
 }
 
-// openSystem recovers the journal of a volume and starts transactions on it.
-func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
-	p, l := journalParams(s), regionsOf(s.Geometry())
+// openSystem recovers the journal of a volume and starts transactions on it, with layout l.
+func openSystem(d disk.Disk, s superblockformat.Super, l dtxn.Layout, o Options) (sys *dtxn.System,
+	stop func() error, err error) {
+	p := journalParams(s)
 	l.Host, l.Returns = disk.HostOf(d), o.Discard
 	if err := prepare(l.Host, p); err != nil {
 		return nil, nil, err

@@ -126,6 +126,9 @@ var refused = [2]uint64{^uint64(0), ^uint64(0)}
 func (b *rebuilder) page(q uint64) (code [2]uint64, err error) {
 	const perPage = pages.PerPage
 	t := b.t
+	if at := t.First + 2*q; disk.NextThere(b.d, at) > at {
+		return code, nil // nor is any block there that it would have the code of
+	}
 	var buf *dbytes.Bytes // nil: so far all are zeros
 	first, end := perPage*q, min(perPage*(q+1), t.HomeCount+t.PageCount-1)
 	for x := first; x < end; x++ {

@@ -15,7 +15,7 @@ import (
 // A Scrub is one pass over all that has codes. It reads the pages of the tree of codes and the home blocks from the
 // device, also if memory has them, and checks them. Other calls of the journal go on beside it. Of the blocks that
 // Params.Bitmap tells of, it reads those in use, because a crash may have changed the others. Blocks on their way home
-// are passed over.
+// are passed over, and so is what is not there (disk.There).
 type Scrub struct {
 	// Limit is the first block that is not looked at, though there is a device behind it; 0: there is none.
 	Limit uint64
@@ -92,6 +92,12 @@ func (s Scrub) Run(ctx context.Context, j *Journal) (ScrubCounts, error) {
 	return r.n, err
 }
 
+// Scrubbed is how many pages of the tree of codes, and home blocks before end, there are for a Scrub to deal with, if
+// all are in use.
+func (j *Journal) Scrubbed(end uint64) uint64 {
+	return j.d.CountThere(j.p.Start-2*j.p.Pages, j.p.Start)/2 + j.d.CountThere(j.home, end)
+}
+
 // before lets n more blocks be read, if the pass is to go on.
 func (r *scrub) before(n uint64) error {
 	r.Progress(r.n)
@@ -116,7 +122,19 @@ func (r *scrub) tell(f Finding) {
 // pages scrubs the tree of codes.
 func (r *scrub) pages() error {
 	j := r.j
-	for p := uint64(0); p < j.p.Pages; {
+	first := j.p.Start - 2*j.p.Pages
+	for lo, hi := range j.d.There(first, j.p.Start) {
+		if err := r.pageRun((lo-first+1)/2, (hi-first)/2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pageRun scrubs the pages from p on before end. Both blocks of each are there.
+func (r *scrub) pageRun(p, end uint64) error {
+	j := r.j
+	for p < end {
 		at := j.p.Start - 2*(j.p.Pages-p)
 		if err := j.Enter(); err != nil {
 			return err
@@ -153,10 +171,14 @@ func (r *scrub) pages() error {
 func (r *scrub) used(a, end uint64) error {
 	bitmap := make([]byte, disk.BlockSize)
 	for a < end {
+		next := min(end, (a/bitsPerBlock+1)*bitsPerBlock)
+		if at := r.j.p.Bitmap + a/bitsPerBlock; r.j.d.CountThere(at, at+1) == 0 {
+			a = next // nothing is in use
+			continue
+		}
 		if err := r.before(1); err != nil {
 			return err
 		}
-		next := min(end, (a/bitsPerBlock+1)*bitsPerBlock)
 		// What was in use at any time since Open is as it was written, whenever it is not pending: so the bits may
 		// be older than what they are of.
 		if err := r.j.Read(r.j.p.Bitmap+a/bitsPerBlock, bitmap); err == ErrClosed {
@@ -193,8 +215,18 @@ func scan(bitmap []byte, a, end uint64, set bool) uint64 {
 	return end
 }
 
-// blocks scrubs the home blocks [a, end).
+// blocks scrubs those of the home blocks [a, end) that are there.
 func (r *scrub) blocks(a, end uint64) error {
+	for lo, hi := range r.j.d.There(a, end) {
+		if err := r.run(lo, hi); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run scrubs the home blocks [a, end), all of which are there.
+func (r *scrub) run(a, end uint64) error {
 	for single := uint64(0); a < end; { // so many blocks are read one by one
 		n := min(ScrubRun, end-a)
 		if single > 0 {

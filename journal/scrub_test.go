@@ -349,3 +349,51 @@ func (d holed) NextData(a uint64) (uint64, error) {
 	}
 	return a, nil
 }
+
+// TestScrubPassesOver: blocks of a layout that are not there are not looked at, and do not count; damage of the others
+// is found where the layout has it.
+func TestScrubPassesOver(t *testing.T) {
+	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
+	p := bitmappedFor(64, 600)
+	w := live(t, r, p, 30)
+	whole, _ := scrubbed(t, w.opened(t, w.d.Crash(disk.KeepAll)))
+	gap, end := p.Home()+10, p.Home()+10+2*ScrubRun // these are zeros
+	pieced := func(d disk.Disk) disk.Disk {
+		return disk.NewPieced(d, w.d.Size(), func(a uint64) (there bool, at, n uint64) {
+			switch {
+			case a < gap:
+				return true, a, gap - a
+			case a < end:
+				return false, 0, end - a
+			}
+			return true, a, w.d.Size() - a
+		})
+	}
+	j := w.opened(t, pieced(w.d))
+	all := j.Scrubbed(w.d.Size())
+	reads := uint64(0)
+	s := Scrub{
+		Before:   func(_ context.Context, n uint64) error { reads += n; return nil },
+		Found:    func(f Finding) { t.Error(f) },
+		Progress: func(ScrubCounts) {},
+	}
+	n, err := s.Run(context.Background(), j)
+	if err != nil || n.Done() != whole.Done()-(end-gap) {
+		t.Errorf("%v, %v; want %d less than %v", n, err, end-gap, whole)
+	}
+	if want := p.Pages + w.d.Size() - p.Home() - (end - gap); all != want || reads > want+2*p.Pages {
+		t.Errorf("%d blocks are there, %d are to be read, want %d", all, reads, want)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []uint64{gap - 1, end} {
+		d := w.d.Crash(disk.KeepAll)
+		put(t, d, a, bytes.Repeat([]byte{1}, disk.BlockSize))
+		j := w.opened(t, pieced(d))
+		if n, found := scrubbed(t, j); len(found) != 1 || found[0].Block != a {
+			t.Errorf("block %d: %v, found %v", a, n, found)
+		}
+		_ = j.Close()
+	}
+}

@@ -12,9 +12,10 @@ import (
 )
 
 func dump() (*flagSet, action) {
-	f := newFlags("dump", "VOLUME [super | log | inode N | dir N]", `
+	f := newFlags("dump", "VOLUME [super | log | block N | inode N | dir N]", `
   tansy dump data.img            the superblock and the regions
   tansy dump data.img log        which blocks are newer in the log than at home
+  tansy dump data.img block 99   a block: what for, and where on the device
   tansy dump data.img inode 17   an inode and where its blocks lie
   tansy dump data.img dir 1      the entries of a directory (1 is the root)
 
@@ -25,8 +26,9 @@ exit codes:
 
 The volume is only read. Damage keeps nothing from being printed that can be
 found without what is damaged: super needs only the superblock or its copy;
-without the log the blocks are shown as they lie at home. What is printed is
-meant for people, and may change.
+without the log the blocks are shown as they lie at home. Blocks have the
+numbers of the layout: in a volume that can grow, others than on the device.
+What is printed is meant for people, and may change.
 `)
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 1, 3)
@@ -43,6 +45,9 @@ meant for people, and may change.
 			show = func(p *volcheck.Dumper, w *bufio.Writer, _ uint64) error { return p.Super(w) }
 		case "log":
 			show = func(p *volcheck.Dumper, w *bufio.Writer, _ uint64) error { return p.Log(w) }
+		case "block":
+			want = 3
+			show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Block(w, n) }
 		case "inode":
 			want = 3
 			show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Inode(w, n) }
@@ -51,9 +56,9 @@ meant for people, and may change.
 			show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Dir(w, n) }
 		}
 		if show == nil || len(pos) > want {
-			guess := didYouMean(nearest.Of(what, []string{"super", "log", "inode", "dir"}))
+			guess := didYouMean(nearest.Of(what, []string{"super", "log", "block", "inode", "dir"}))
 			if guess == "" {
-				guess = ": give super, log, inode N, or dir N"
+				guess = ": give super, log, block N, inode N, or dir N"
 			}
 			return misused(f, fmt.Sprintf("there is no %q to print", strings.Join(pos[1:], " "))+guess)
 		}

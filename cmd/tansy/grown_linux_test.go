@@ -46,13 +46,13 @@ func newImage(t *testing.T, flags ...string) string {
 	return path
 }
 
-func growingImage(t *testing.T) growing {
-	path := newImage(t)
+func growingImage(t *testing.T, flags ...string) growing {
+	path := newImage(t, flags...)
 	return growing{func() string { return path }, resize(t, path)}
 }
 
-func growingLoop(t *testing.T) growing {
-	path := newImage(t)
+func growingLoop(t *testing.T, flags ...string) growing {
+	path := newImage(t, flags...)
 	dev := hosttest.Loop(t, path)
 	return growing{func() string { return dev }, func(more int64) {
 		resize(t, path)(more)
@@ -60,12 +60,12 @@ func growingLoop(t *testing.T) growing {
 	}}
 }
 
-func growingExport(t *testing.T) growing {
+func growingExport(t *testing.T, flags ...string) growing {
 	var s nbdtest.Server
 	const most = 1 << 30
 	whole := disk.NewMem(most)
 	name := s.Start(t, disk.NewPrefix(whole, volumeBytes/disk.BlockSize))
-	if code, said := tool(t, "mkfs", name, "--force"); code != exitOK {
+	if code, said := tool(t, append([]string{"mkfs", name, "--force"}, flags...)...); code != exitOK {
 		t.Fatal(said)
 	}
 	return growing{func() string { return name }, func(more int64) {
@@ -75,8 +75,8 @@ func growingExport(t *testing.T) growing {
 	}}
 }
 
-func growingCeph(t *testing.T) growing {
-	image, name := onCeph(t)
+func growingCeph(t *testing.T, flags ...string) growing {
+	image, name := onCeph(t, flags...)
 	return growing{func() string { return name }, resize(t, image)}
 }
 
@@ -112,7 +112,7 @@ func writeTo(t *testing.T, c *nfsclient.Client, name string) {
 func TestGrown(t *testing.T) {
 	t.Parallel()
 	for kind, x := range map[string]struct {
-		of   func(*testing.T) growing
+		of   func(*testing.T, ...string) growing
 		more []int64
 	}{
 		"image":       {growingImage, []int64{4096, 512 << 20, 5000}},
@@ -171,6 +171,83 @@ func TestGrown(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A volume that was made to grow uses what its device became larger by, after tansy grow, again and again. Files stay.
+func TestGrow(t *testing.T) {
+	t.Parallel()
+	for kind, of := range map[string]func(*testing.T, ...string) growing{
+		"image": growingImage, "loop device": growingLoop, "NBD": growingExport, "Ceph": growingCeph,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			g := of(t, "--max-size", "1T")
+			before := uint64(0)
+			for i, more := range []int64{0, 8 << 20, 64 << 20, 512 << 20} {
+				g.size(more)
+				if code, said := tool(t, "grow", g.name()); code != exitOK || i > 0 && !strings.Contains(said, "before") {
+					t.Fatalf("%d bytes more: exit code %d\n%s", more, code, said)
+				}
+				volume := []string{"--volume", g.name()}
+				if kind == "Ceph" {
+					volume = append(volume, "--lease", "1s")
+				}
+				p := startServe(t, volume...)
+				c, err := nfsclient.Mount(p.addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k := range i {
+					if _, err := c.Lookup(&tansyfs.Cred{}, c.Root(), []byte{'a' + byte(k)}); err != nil {
+						t.Errorf("%d bytes more: a file is gone: %v", more, err)
+					}
+				}
+				writeTo(t, c, string([]byte{'a' + byte(i)}))
+				now, _, err := c.Fsstat(c.Root())
+				if err != nil || now.TotalBytes <= before || i > 0 && now.TotalBytes < uint64(more)*9/10 {
+					t.Errorf("%d bytes more: %d bytes in all, before %d: %v", more, now.TotalBytes, before, err)
+				}
+				before = now.TotalBytes
+				c.Close()
+				p.stop(t)
+				if strings.Contains(p.stderr.String(), larger) {
+					t.Errorf("%d bytes more: not all is used: %s", more, p.stderr.String())
+				}
+			}
+		})
+	}
+}
+
+// tansy grow makes an image larger, as far as the volume can become, and changes nothing where it cannot.
+func TestGrowImage(t *testing.T) {
+	t.Parallel()
+	path := newImage(t, "--max-size", "1G")
+	for _, x := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--size", "64M"}, exitOK, "has 64M now, and 4093 inodes; before 16M and 1021"},
+		{[]string{"--size", "64M"}, exitOK, "has 64M already"},
+		{nil, exitOK, "has 64M already"},
+		{[]string{"--size", "32M"}, exitUsage, "never becomes smaller"},
+		{[]string{"--size", "2G"}, exitUsage, "was made to become no larger than 1G"},
+		{[]string{"--size", "100000001"}, exitUsage, "no multiple of 4096"},
+		{[]string{"--size", "0"}, exitUsage, "--size is 0"},
+		{[]string{"--size", "128M", "--inodes", "20000"}, exitOK, "19997 inodes"},
+		{[]string{"--inodes", "2000000000"}, exitUsage, "more than the 65536"},
+	} {
+		code, said := tool(t, append([]string{"grow", path}, x.args...)...)
+		if code != x.code || !strings.Contains(said, x.says) {
+			t.Errorf("%q: exit code %d, want %d and %q\n%s", x.args, code, x.code, x.says, said)
+		}
+	}
+	fixed := newImage(t)
+	code, said := tool(t, "grow", fixed, "--size", "64M")
+	st, err := os.Stat(fixed)
+	if code != exitFailure || !strings.Contains(said, "--max-size") || err != nil || st.Size() != volumeBytes {
+		t.Errorf("a volume of one size: exit code %d\n%s", code, said)
 	}
 }
 

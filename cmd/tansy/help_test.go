@@ -119,7 +119,8 @@ func TestWrongFlags(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}} {
-		if got := tansy(t, args...); !strings.HasPrefix(got, "tansy ") || !strings.Contains(got, "\nvolume format 4\ngo") || strings.Count(got, "\n") != 4 {
+		got := tansy(t, args...)
+		if !strings.HasPrefix(got, "tansy ") || !strings.Contains(got, "\nvolume format 5\ngo") || strings.Count(got, "\n") != 4 {
 			t.Errorf("%q", got)
 		}
 	}

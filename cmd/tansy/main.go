@@ -56,6 +56,7 @@ func init() { // not in the declaration, for completion prints them
 		{"mount", "make a volume a file system of this machine (Linux, macOS)", mountCommand, ""},
 		{"umount", "unmount a volume, and wait until it is closed", umount, ""},
 		{"mkfs", "make a new volume", mkfs, ""},
+		{"grow", "have a volume use what its device became larger by", grow, ""},
 		{"check", "verify every invariant of a volume", check, ""},
 		{"repair", "mend a damaged volume, with a way back", repair, ""},
 		{"scrub", "have a server check all that its volume holds, now", scrub, ""},

@@ -30,6 +30,8 @@ func mkfs() (*flagSet, action) {
                                         way
   tansy mkfs data.img --size 1T --inodes 100000000
                                         for many small files
+  tansy mkfs data.img --size 10G --max-size 16T
+                                        which can grow later (tansy grow)
   tansy mkfs data.img --size 10G --owner alice:users --mode 0770
                                         where alice and the group users may
                                         write
@@ -49,6 +51,8 @@ that is mounted, or used in another way, is refused with --force as well.
 	f.Var(&size, "size", "size of a new image file (required for one; a device's or export's size is its own)")
 	var log byteSize
 	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
+	var most byteSize
+	f.Var(&most, "max-size", "how large the volume may ever become, by tansy grow (default: it keeps its size)")
 	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes (default: one for every 16 KiB)")
 	replies := f.Uint64("replies", 0, "keep records of so many `CALLS`, so that they are done once even if clients "+
 		"send them again after a crash (default 4096, less on a small volume)")
@@ -67,7 +71,7 @@ that is mounted, or used in another way, is refused with --force as well.
 		if err := strange(pos[0]); err != nil {
 			return misused(f, err.Error())
 		}
-		if what := zero(f, "size", "log-size", "inodes", "replies"); what != "" {
+		if what := zero(f, "size", "max-size", "log-size", "inodes", "replies"); what != "" {
 			return misused(f, what)
 		}
 		if *ifMissing && (*force || remote(pos[0])) {
@@ -77,7 +81,7 @@ that is mounted, or used in another way, is refused with --force as well.
 			stdout.conclude("%s: exists, and is left alone", shown(pos[0]))
 			return exitOK
 		}
-		o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies}
+		o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies, MaxBytes: uint64(most)}
 		root.apply(&o)
 		p := newProgress(os.Stderr, time.Now)
 		o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }

@@ -28,12 +28,12 @@ var images atomic.Int64
 
 // onCeph makes a volume on an image, and returns the path of the image, which lies in the folder that TestMain made,
 // and the volume's name.
-func onCeph(t *testing.T) (image, name string) {
+func onCeph(t *testing.T, flags ...string) (image, name string) {
 	t.Helper()
 	dir := os.Getenv(rbdtest.Folder)
 	image = filepath.Join(dir, fmt.Sprint("i", images.Add(1)))
 	name = rbdtest.Image(t, dir, filepath.Base(image), 16<<20)
-	if code, said := tool(t, "mkfs", name, "--force"); code != exitOK {
+	if code, said := tool(t, append([]string{"mkfs", name, "--force"}, flags...)...); code != exitOK {
 		t.Fatal(said)
 	}
 	return image, name

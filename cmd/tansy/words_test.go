@@ -67,7 +67,7 @@ func TestWrongArguments(t *testing.T) {
 		{"help srve", 2, `tansy: there is no command "srve": did you mean serve?`},
 		{"help serve more", 2, `tansy: "more" is one argument too many`},
 		{"--volume=V serve", 2, "tansy: a command is missing before --volume=V: tansy serve has it"},
-		{"--size", 2, "tansy: a command is missing before --size: tansy serve and tansy mkfs have it"},
+		{"--size", 2, "tansy: a command is missing before --size: tansy serve, tansy mkfs and tansy grow have it"},
 		{"--xyzzy", 2, "tansy: a command is missing before --xyzzy"},
 
 		{"backup F", 2, `tansy: there is no command "backup" yet; copying a volume is the way to back it up, and to restore`},
@@ -99,7 +99,7 @@ func TestWrongArguments(t *testing.T) {
 		{"man more", 2, `tansy man: "more" is one argument too many`},
 		{"umount a b", 2, `tansy umount: "b" is one argument too many`},
 		{"dump F supr", 2, `tansy dump: there is no "supr" to print: did you mean super?`},
-		{"dump F foo", 2, `tansy dump: there is no "foo" to print: give super, log, inode N, or dir N`},
+		{"dump F foo", 2, `tansy dump: there is no "foo" to print: give super, log, block N, inode N, or dir N`},
 		{"dump F super 1", 2, `tansy dump: there is no "super 1" to print: did you mean super?`},
 		{"dump F inode", 2, "tansy dump: inode needs a number, such as inode 1"},
 		{"bench 127.0.0.1:1 smalfile", 2, `tansy bench: there is no workload "smalfile": did you mean smallfile?`},

@@ -10,6 +10,7 @@
 package volumeend
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -26,7 +27,8 @@ const (
 	noMagic  = 1
 	badSum   = 2
 	unread   = 100 // the block cannot be read
-	sizeAt   = 24  // where the size lies in a superblock
+	sizeAt   = 24  // where the size of the layout lies in a superblock
+	roomAt   = 184 // where the blocks of the device do, if the layout is not there as a whole; else 0
 	stretch  = 256 // blocks that are read at once: 1 MiB
 	nearby   = 64 * stretch
 	mostLost = 64 // unreadable blocks after which Find gives up: the device is dying, and slow at it
@@ -44,14 +46,14 @@ func Find(d disk.Disk) (end uint64, ok bool) {
 	why, s := look(d, 0, b)
 	switch why {
 	case sound:
-		return min(s.Size(), n), true
+		return min(s.Extent().Room(), n), true
 	case noMagic, unread:
 	case badSum:
-		end := binary.LittleEndian.Uint64(b[sizeAt:])
+		end := cmp.Or(binary.LittleEndian.Uint64(b[roomAt:]), binary.LittleEndian.Uint64(b[sizeAt:]))
 		if end < 2 || end > n {
 			break
 		}
-		if why, s := look(d, end-1, b); why == sound && s.Size() == end {
+		if why, s := look(d, end-1, b); why == sound && s.Extent().Room() == end {
 			return end, true
 		}
 	default: // whoever reads it refuses it
@@ -88,10 +90,23 @@ func Bound(d disk.Disk, warn func(error)) disk.Disk {
 // Part is the first blocks of d up to end, where its volume ends. warn, unless nil, is told what is behind.
 func Part(d disk.Disk, end uint64, warn func(error)) *disk.Prefix {
 	if warn != nil {
-		warn(fmt.Errorf("the device has %d bytes more than the volume uses, which has %d and does not grow with it: "+
-			"they are left alone", (d.Size()-end)*disk.BlockSize, end*disk.BlockSize))
+		warn(fmt.Errorf("the device has %d bytes more than the volume uses, which has %d: they are left alone "+
+			"(tansy grow has a volume use them that was made to grow)", (d.Size()-end)*disk.BlockSize, end*disk.BlockSize))
 	}
 	return disk.NewPrefix(d, end)
+}
+
+// Layout is the layout of the volume whose superblock s is on d: d itself, if all of it is there.
+func Layout(d disk.Disk, s superblockformat.Super) disk.Disk {
+	if s.Extent().Runs().Is_NoRun() {
+		return d
+	}
+	return disk.NewPieced(d, s.Size(), Locate(s))
+}
+
+// Locate says where the blocks of a volume lie.
+func Locate(s superblockformat.Super) disk.Locate {
+	return func(a uint64) (there bool, at, n uint64) { return superblockformat.Locate(s, a) }
 }
 
 // look reads block a into b, as a superblock.
@@ -155,10 +170,13 @@ func (x *search) copy(b []byte, end uint64) (found, whole bool) {
 		return false, false
 	}
 	why, s := superblockformat.Decode(&dbytes.Bytes{Data: b})
-	if why != sound || s.Size() != end || !journal.Present(sized{x.d, end}, Journal(s)) {
+	if why != sound || s.Extent().Room() != end {
 		return false, false
 	}
-	return true, journal.Begins(sized{x.d, end}, Journal(s))
+	if layout := Layout(sized{x.d, end}, s); journal.Present(layout, Journal(s)) {
+		return true, journal.Begins(layout, Journal(s))
+	}
+	return false, false
 }
 
 // sized is a disk that ends at a block for now.

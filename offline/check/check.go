@@ -13,7 +13,7 @@
 //
 // The passes:
 //
-//	superblock   both copies, and whether the regions fit the device
+//	superblock   both copies, and whether the regions fit the device; what of them is there, if the volume can grow
 //	log          its records; the newest contents of blocks not yet installed
 //	codes        the tree of codes, by which every block read later is known to be what
 //	             was last written there
@@ -31,7 +31,8 @@
 // a file, whether a file has as many names as links) is not reported as damage but noted
 // as not checked. Files are named by their paths, which are looked for at the end.
 //
-// What is empty costs nothing if the device knows it (disk.Holes).
+// What is empty costs nothing if the device knows it (disk.Holes), nor does what a volume that can grow has not yet.
+// Blocks have the addresses of its layout, which for other volumes are those of the device.
 //
 // Memory: 16 MiB of the tree of codes, a bit for every used block and inode (two for a block with Options.Data), about
 // 24 bytes for every inode in use, 8 bytes for every entry of the largest directory, and the blocks that the log has
@@ -52,7 +53,7 @@ import (
 type Problem struct {
 	Pass  string // the pass that found it
 	Ino   uint64 // the inode concerned, or 0
-	Block uint64 // the block of the volume concerned, or 0
+	Block uint64 // the block of the volume's layout concerned, or 0
 	Text  string
 	// Files are the paths of the files concerned: all names of a file with several, but
 	// a few altogether; "(unreachable)" for a file that no directory names, "(no name
@@ -103,7 +104,7 @@ type Report struct {
 	Xattrs      uint64 // files that have extended attributes
 	Leftovers   uint64 // blocks with extended attributes of removed files, as crashes leave them: a repair frees them
 	Blocks      uint64 // data and indirect blocks in use
-	DataBlocks  uint64 // blocks in the data region
+	DataBlocks  uint64 // blocks in the data region, so far as they are there
 	DataChecked uint64 // blocks whose contents were looked at because of Options.Data
 	Placement   Placement
 }
@@ -150,7 +151,7 @@ type checker struct {
 	doubtful bool // the copy of the superblock may be another volume's
 
 	sb    *superblock
-	geo   geometry
+	geo   bounds
 	v     *view
 	snap  *journal.Snapshot // nil: the log cannot be used, and the codes neither
 	coded *bitset           // of the blocks before the data: those that are not zeros, by their codes
@@ -191,7 +192,7 @@ func (c *checker) run(d disk.Disk) error {
 	if err != nil || sb == nil || c.short {
 		return err
 	}
-	c.sb, c.geo = sb, sb.geometry
+	d = c.use(sb, d)
 	c.pass = "log"
 	c.v = c.openLog(d, sb)
 	if c.logLost {
@@ -199,10 +200,8 @@ func (c *checker) run(d disk.Disk) error {
 			"of which the log may have had newer contents, and which may not be what was last written there")
 	}
 	c.v.tick = c.tick
-	c.seen, c.dups, c.used = newBitset(c.geo.data1), newBitset(c.geo.data1), newBitset(c.geo.data1)
-	c.coded = newBitset(c.geo.data0)
-	c.tab = newTable(c.geo.ninode)
-	c.rep.DataBlocks = c.geo.data1 - c.geo.data0
+	c.begin()
+	c.rep.DataBlocks = c.geo.dataEnd - c.geo.data0
 	for _, p := range []struct {
 		name string
 		run  func() error
@@ -225,6 +224,19 @@ func (c *checker) run(d disk.Disk) error {
 		c.note("whether %d blocks are what was last written there, because pages of the tree of codes are damaged", n)
 	}
 	return nil
+}
+
+// use takes sb for the superblock of the volume on d, and returns the layout of that.
+func (c *checker) use(sb *superblock, d disk.Disk) disk.Disk {
+	c.sb, c.geo = sb, bounds{sb.geometry, sb.dataEnd, sb.inodeEnd}
+	return sb.layout(d)
+}
+
+// begin makes what the passes share.
+func (c *checker) begin() {
+	c.seen, c.dups, c.used = newBitset(c.geo.dataEnd), newBitset(c.geo.dataEnd), newBitset(c.geo.dataEnd)
+	c.coded = newBitset(c.geo.data0)
+	c.tab = newTable(c.geo.inodeEnd)
 }
 
 func (c *checker) problem(ino, block uint64, format string, args ...any) {

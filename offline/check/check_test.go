@@ -49,7 +49,8 @@ func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 		t.Fatal("no layout")
 	}
 	b := &builder{t: t, geo: geo}
-	b.sb = superblockformat.CreateSuper(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6, pages)
+	b.sb = superblockformat.CreateSuper(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6, pages,
+		superblockformat.All(blocks, geo))
 	b.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
 		{Start: geo.BlockBitmap(), First: geo.Data0(), Limit: geo.Data1()},
 		{Start: geo.InodeBitmap(), First: 3, Limit: geo.Ninode()},

@@ -15,10 +15,10 @@ func (c *checker) codes() error {
 	if c.snap == nil {
 		return nil
 	}
-	done := uint64(0)
+	done, all := uint64(0), c.sb.pagesThere(c.v.d)
 	for p := range c.snap.Pages() {
 		done++
-		c.progress(done, c.sb.pages)
+		c.progress(done, all)
 		why := p.Err
 		if e := new(disk.Error); errors.As(why, &e) {
 			why = e.Err
@@ -48,7 +48,7 @@ func (c *checker) nextCoded(a uint64) uint64 { return c.coded.nextBlock(a, 0, 1)
 // markUsed remembers which of the 64 blocks from base on are to be looked at by the pass over the data.
 func (c *checker) markUsed(base, w uint64) {
 	if c.opt.Data {
-		c.used.addWord(base, w&below(c.geo.data1, base)&^below(c.geo.data0, base))
+		c.used.addWord(base, w&below(c.geo.dataEnd, base)&^below(c.geo.data0, base))
 	}
 }
 
@@ -82,11 +82,11 @@ func (c *checker) data() error {
 			batch[i].bufs = append(batch[i].bufs, mem[at:at+disk.BlockSize])
 		}
 	}
-	for at := c.geo.data0; at < c.geo.data1; {
+	for at := c.geo.data0; at < c.geo.dataEnd; {
 		n := 0
 		for n < dataBatch {
 			if batch[n].from, batch[n].n = c.nextUsed(at); batch[n].n == 0 {
-				at = c.geo.data1
+				at = c.geo.dataEnd
 				break
 			}
 			at = batch[n].from + batch[n].n
@@ -111,7 +111,7 @@ func (c *checker) nextUsed(a uint64) (from, n uint64) {
 	if !ok {
 		return 0, 0
 	}
-	for n = 1; n < dataChunk && from+n < c.geo.data1 && c.used.has(from+n); n++ {
+	for n = 1; n < dataChunk && from+n < c.geo.dataEnd && c.used.has(from+n); n++ {
 	}
 	return from, n
 }

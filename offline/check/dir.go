@@ -207,7 +207,7 @@ func (c *checker) entry(ino, k, b uint64, e dirent, h uint64) {
 	}
 	t := c.tab.get(e.ino)
 	switch {
-	case e.ino <= orphansIno || e.ino >= c.geo.ninode:
+	case e.ino <= orphansIno || e.ino >= c.geo.inodeEnd:
 		wrong("inode number %d is not possible", e.ino)
 	case t == nil && c.inodeLost(e.ino):
 		c.tab.get(ino).state |= statePart // perhaps a sub-directory

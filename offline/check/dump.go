@@ -30,8 +30,7 @@ func NewDumper(d disk.Disk) (*Dumper, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.sb, c.geo = sb, sb.geometry
-	return &Dumper{d: d, c: c}, nil
+	return &Dumper{d: c.use(sb, d), c: c}, nil
 }
 
 // open replays the log in memory. If it cannot be used, a warning goes to w, and the
@@ -80,8 +79,13 @@ func (p *Dumper) Super(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "uuid        %x-%x-%x-%x-%x\n", s.uuid[:4], s.uuid[4:6], s.uuid[6:8], s.uuid[8:10], s.uuid[10:])
 	fmt.Fprintf(w, "made        %s\n", stamp(s.ctime, s.ctimens))
-	fmt.Fprintf(w, "size        %d blocks of %d bytes\n", s.size, disk.BlockSize)
-	fmt.Fprintf(w, "inodes      %d\n", s.ninode)
+	fmt.Fprintf(w, "size        %d blocks of %d bytes\n", s.room, disk.BlockSize)
+	fmt.Fprintf(w, "inodes      %d\n", s.inodeEnd)
+	if len(s.runs) > 0 {
+		fmt.Fprintf(w, "most        %d blocks, %d inodes: the volume can grow so far\n", s.size, s.ninode)
+		fmt.Fprintf(w, "data        so far before block %d\n", s.dataEnd)
+		fmt.Fprintf(w, "runs        %d of %d that there is room for\n", len(s.runs), maxRuns)
+	}
 	fmt.Fprintf(w, "replies     %d\n", inodesBlock*(s.data0-s.slot0))
 	fmt.Fprintf(w, "tree        %d pages of codes, two blocks each\n", s.pages)
 	fmt.Fprintf(w, "log         header, %d units, ring of %d blocks\n\n", s.lognd, s.lognr)
@@ -103,6 +107,51 @@ func (p *Dumper) Super(w io.Writer) error {
 			fmt.Fprintf(w, "%-16s blocks %d to %d\n", r.name, r.from, r.to-1)
 		}
 	}
+	if len(s.runs) > 0 {
+		fmt.Fprint(w, "\nOf these blocks, the device has:\n")
+		for _, r := range s.sorted {
+			fmt.Fprintf(w, "blocks %d to %d, from block %d of the device on\n", r.from, r.from+r.n-1, r.at)
+		}
+	}
+	return nil
+}
+
+// Block prints what block a of the layout is for, where it lies on the device, and whether it holds what was last
+// written there.
+func (p *Dumper) Block(w io.Writer, a uint64) error {
+	s := p.c.sb
+	if a >= s.size {
+		return fmt.Errorf("there is no block %d: they are 0 to %d", a, s.size-1)
+	}
+	p.open(w)
+	fmt.Fprintf(w, "block       %d, %s\n", a, p.region(a))
+	there, at, _ := s.locate(a)
+	if !there {
+		fmt.Fprint(w, "device      not there yet: it reads as zeros\n")
+	} else {
+		fmt.Fprintf(w, "device      block %d\n", at)
+	}
+	b := make([]byte, disk.BlockSize)
+	if err := p.d.ReadAt(a, [][]byte{b}); err != nil {
+		fmt.Fprintf(w, "contents    %v\n", err)
+		return nil
+	}
+	var what string
+	switch v := p.c.v; {
+	case a < s.ibm || a == s.data1:
+		what = "read"
+	case v.log[a] != nil:
+		what = "older than those in the log"
+	case p.c.snap == nil:
+		what = "not known to be what was last written there"
+	default:
+		p.believe(a, b)
+		what = "read"
+	}
+	if zeros(b) {
+		what += ", zeros"
+	}
+	fmt.Fprintf(w, "contents    %s\n", what)
 	return nil
 }
 
@@ -170,6 +219,10 @@ func (p *Dumper) region(a uint64) string {
 		return fmt.Sprintf("inodes from %d on", (a-g.itab)*inodesBlock)
 	case a < g.data0:
 		return "records of replies"
+	case a == g.data1:
+		return "copy of the superblock"
+	case a >= g.dataEnd:
+		return "data, of which the volume has none there yet"
 	}
 	return "data"
 }
@@ -190,8 +243,8 @@ func typeName(ty uint32) string {
 
 // Inode prints an inode and its block tree.
 func (p *Dumper) Inode(w io.Writer, ino uint64) error {
-	if ino == 0 || ino >= p.c.geo.ninode {
-		return fmt.Errorf("there is no inode %d: they are 1 to %d", ino, p.c.geo.ninode-1)
+	if ino == 0 || ino >= p.c.geo.inodeEnd {
+		return fmt.Errorf("there is no inode %d: they are 1 to %d", ino, p.c.geo.inodeEnd-1)
 	}
 	p.open(w)
 	n, err := p.c.readInode(ino)
@@ -243,12 +296,12 @@ func (p *Dumper) tree(w io.Writer, n *inode) error {
 		}
 		count = 0
 	}
-	visited := newBitset(p.c.geo.data1) // a damaged tree may have circles
+	visited := newBitset(p.c.geo.dataEnd) // a damaged tree may have circles
 	err := p.c.walk(n, func(b uint64, level int, k uint64) (bool, error) {
-		if level > 0 || b < p.c.geo.data0 || b >= p.c.geo.data1 {
+		if level > 0 || b < p.c.geo.data0 || b >= p.c.geo.dataEnd {
 			flush()
 			bad := ""
-			if b < p.c.geo.data0 || b >= p.c.geo.data1 {
+			if b < p.c.geo.data0 || b >= p.c.geo.dataEnd {
 				bad = ": no data block!"
 			} else if !visited.add(b) {
 				bad = ": seen before!"
@@ -276,8 +329,8 @@ func (p *Dumper) tree(w io.Writer, n *inode) error {
 
 // Dir prints the entries of a directory in the order of their places.
 func (p *Dumper) Dir(w io.Writer, ino uint64) error {
-	if ino == 0 || ino >= p.c.geo.ninode {
-		return fmt.Errorf("there is no inode %d: they are 1 to %d", ino, p.c.geo.ninode-1)
+	if ino == 0 || ino >= p.c.geo.inodeEnd {
+		return fmt.Errorf("there is no inode %d: they are 1 to %d", ino, p.c.geo.inodeEnd-1)
 	}
 	p.open(w)
 	n, err := p.c.readInode(ino)
@@ -288,12 +341,12 @@ func (p *Dumper) Dir(w io.Writer, ino uint64) error {
 		return fmt.Errorf("inode %d is not a directory: its type is %s", ino, typeName(n.ty))
 	}
 	fmt.Fprintf(w, "%12s %12s %6s  %s\n", "inode", "block", "offset", "name")
-	visited := newBitset(p.c.geo.data1)
+	visited := newBitset(p.c.geo.dataEnd)
 	lost := func(b uint64, _ int, _ uint64, why error) {
 		fmt.Fprintf(w, "problem     block %d cannot be read: %v\n", b, why)
 	}
 	return p.c.walk(&n, func(b uint64, level int, k uint64) (bool, error) {
-		if b < p.c.geo.data0 || b >= p.c.geo.data1 || !visited.add(b) {
+		if b < p.c.geo.data0 || b >= p.c.geo.dataEnd || !visited.add(b) {
 			fmt.Fprintf(w, "block %d of the directory: %d is no data block, or seen before\n", k, b)
 			return false, nil
 		}

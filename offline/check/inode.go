@@ -68,7 +68,7 @@ func (c *checker) inodes() error {
 	need := func(a uint64) uint64 { return min(c.ibits.nextBlock(a, g.itab, inodesBlock), c.nextCoded(a)) }
 	err := c.v.scan(g.itab, g.itab+(g.ninode+inodesBlock-1)/inodesBlock, need, func(a uint64, buf []byte) error {
 		first := (a - g.itab) * inodesBlock
-		c.progress(first, g.ninode)
+		c.progress(min(first, g.inodeEnd), g.inodeEnd)
 		if buf == nil {
 			c.inodesLost(a, first)
 			return nil
@@ -78,11 +78,15 @@ func (c *checker) inodes() error {
 			return nil // nothing was ever here: most of the inodes of a large volume
 		}
 		for i := range uint64(inodesBlock) {
-			ino := first + i
+			ino, raw := first+i, buf[i*inodeSize:(i+1)*inodeSize]
 			if ino == 0 || ino >= g.ninode {
 				continue
 			}
-			if err := c.inode(ino, a, marked>>i&1 != 0, buf[i*inodeSize:(i+1)*inodeSize]); err != nil {
+			if ino >= g.inodeEnd {
+				c.notYet(ino, a, raw)
+				continue
+			}
+			if err := c.inode(ino, a, marked>>i&1 != 0, raw); err != nil {
 				return err
 			}
 		}
@@ -102,6 +106,13 @@ func (c *checker) inodes() error {
 	})
 }
 
+// notYet checks an inode that the volume has not yet, though its block is there: it becomes one as it is.
+func (c *checker) notYet(ino, block uint64, raw []byte) {
+	if !zeros(raw) {
+		c.problem(0, block, "inode %d is not zeros, but the volume has none from %d on", ino, c.geo.inodeEnd)
+	}
+}
+
 // inodeBits reads the inode bitmap, and checks that it has no bits of inodes that do
 // not exist.
 func (c *checker) inodeBits() error {
@@ -109,7 +120,7 @@ func (c *checker) inodeBits() error {
 	c.ibits = newBitset(pageBits * (g.bbm - g.ibm))
 	return c.v.scan(g.ibm, g.bbm, c.nextCoded, func(a uint64, buf []byte) error {
 		first := (a - g.ibm) * pageBits
-		c.progress(first, c.ibits.limit)
+		c.progress(min(first, g.inodeEnd), g.inodeEnd)
 		if buf == nil {
 			c.unreadable(0, a, c.v.lost[a], "the bitmap of the inodes from %d on", first)
 			c.note("whether the inodes from %d to %d are marked in use if and only if they are", first, first+pageBits-1)
@@ -121,7 +132,7 @@ func (c *checker) inodeBits() error {
 			if base == 0 && marked&1 != 0 {
 				c.problem(0, a, "inode 0 does not exist, but is marked in use")
 			}
-			bitRuns(marked&^below(g.ninode, base), base, func(from, to uint64) {
+			bitRuns(marked&^below(g.inodeEnd, base), base, func(from, to uint64) {
 				c.problem(0, a, "inodes %d to %d do not exist, but are marked in use", from, to-1)
 			})
 		}
@@ -134,7 +145,7 @@ func (c *checker) inodesLost(a, first uint64) {
 	end := min(first+inodesBlock, c.geo.ninode)
 	c.unreadable(0, a, c.v.lost[a], "the inodes %d to %d", first, end-1)
 	marked := false
-	for ino := max(first, 1); ino < end; ino++ {
+	for ino := max(first, 1); ino < min(end, c.geo.inodeEnd); ino++ {
 		if c.bitLost(ino) || c.ibits.has(ino) {
 			c.hits(ino)
 			marked = true
@@ -150,7 +161,7 @@ func (c *checker) bitLost(ino uint64) bool { return c.v.lost[c.geo.ibm+ino/pageB
 
 // inodeLost says that an inode cannot be read.
 func (c *checker) inodeLost(ino uint64) bool {
-	return ino != 0 && ino < c.geo.ninode && c.v.lost[c.geo.itab+ino/inodesBlock] != nil
+	return ino != 0 && ino < c.geo.inodeEnd && c.v.lost[c.geo.itab+ino/inodesBlock] != nil
 }
 
 // inode checks one inode on its own. set is its bit in the inode bitmap.

@@ -201,7 +201,7 @@ func (c *checker) blocks() error {
 	need := func(a uint64) uint64 { return min(c.seen.nextBlock(a, g.bbm, pageBits), c.nextCoded(a)) }
 	err := c.v.scan(g.bbm, g.itab, need, func(a uint64, buf []byte) error {
 		first := (a - g.bbm) * pageBits
-		c.progress(min(first, g.data1), g.data1)
+		c.progress(min(first, g.dataEnd), g.dataEnd)
 		if buf == nil {
 			c.unreadable(0, a, c.v.lost[a], "the bitmap of the blocks from %d on", first)
 			c.note("whether the blocks from %d to %d are marked in use if and only if they are", first, first+pageBits-1)
@@ -217,7 +217,7 @@ func (c *checker) blocks() error {
 			if marked == found {
 				continue
 			}
-			data := below(g.data1, base) &^ below(g.data0, base)
+			data := below(g.dataEnd, base) &^ below(g.data0, base)
 			if extra := marked &^ found & data; c.treesLost {
 				unowned += uint64(bits.OnesCount64(extra))
 			} else {
@@ -261,7 +261,7 @@ func (c *checker) owners() error {
 		at := ino % inodesBlock * inodeSize
 		n := parseInode(buf[at : at+inodeSize])
 		return c.walk(&n, func(b uint64, level int, k uint64) (bool, error) {
-			if b < c.geo.data0 || b >= c.geo.data1 {
+			if b < c.geo.data0 || b >= c.geo.dataEnd {
 				return false, nil
 			}
 			if c.dups.has(b) {

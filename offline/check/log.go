@@ -31,8 +31,8 @@ func (c *checker) openLog(d disk.Disk, sb *superblock) *view {
 		return newView(d, nil)
 	}
 	for a := range snap.Blocks {
-		if a >= sb.data1 {
-			c.problem(0, a, "the log has a block that lies outside of the volume's regions")
+		if there, _, _ := sb.locate(min(a, sb.size-1)); a >= sb.dataEnd || !there {
+			c.problem(0, a, "the log has a block that lies outside of the volume's regions, or is not there yet")
 			delete(snap.Blocks, a)
 		}
 	}

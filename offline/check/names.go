@@ -96,7 +96,7 @@ func (c *checker) findOwners() error {
 			return err
 		}
 		return c.walk(&n, func(b uint64, level int, _ uint64) (bool, error) {
-			if b < c.geo.data0 || b >= c.geo.data1 {
+			if b < c.geo.data0 || b >= c.geo.dataEnd {
 				return false, nil
 			}
 			for _, runs := range c.owned {

@@ -14,8 +14,9 @@ import (
 // The superblock; verified/fs/format/superblock.dfy has the table of its bytes.
 const (
 	superMagic   = 0x0053_4679_736e_6154 // "TansyFS\0"
-	superVersion = 4
-	superUsed    = 184  // bytes that mean something
+	superVersion = 5
+	wholeVersion = 4    // of a volume that is there as a whole, and cannot grow
+	superUsed    = 184  // bytes that mean something; of a volume that can grow, more: up to the last of its runs
 	superSum     = 4064 // bytes before the checksum
 	maxBlocks    = 1 << 52
 	maxInodes    = 1 << 48
@@ -25,11 +26,18 @@ const (
 // [bbm, itab) block bitmap, [itab, slot0) inodes, [slot0, data0) records of replies, [data0, data1) data.
 type geometry struct{ ibm, bbm, itab, slot0, data0, data1, ninode uint64 }
 
+// bounds are the geometry of a volume, and where what may be in use of it ends.
+type bounds struct {
+	geometry
+	dataEnd, inodeEnd uint64
+}
+
 type superblock struct {
-	size         uint64 // blocks of the volume
+	size         uint64 // blocks of the layout
 	pages        uint64 // of the tree of codes, each with two blocks
 	lognd, lognr uint64 // of the log: units, blocks of the ring
 	geometry
+	extent
 	rootgen uint64
 	ctime   uint64
 	ctimens uint32
@@ -55,8 +63,9 @@ func parseSuper(b []byte) (*superblock, error) {
 	if sum := sha256.Sum256(b[:superSum]); !bytes.Equal(sum[:], b[superSum:]) {
 		return nil, errors.New("the checksum is wrong")
 	}
-	if v := u32(b, 8); v != superVersion {
-		return nil, errForeign(fmt.Sprintf("the volume has format version %d, this program knows %d", v, superVersion))
+	if v := u32(b, 8); v != superVersion && v != wholeVersion {
+		return nil, errForeign(fmt.Sprintf("the volume has format version %d, this program knows %d and %d",
+			v, wholeVersion, superVersion))
 	}
 	if f := u32(b, 12); f != 0 {
 		return nil, errForeign(fmt.Sprintf("the volume uses features this program does not know (flags %#x)", f))
@@ -69,15 +78,25 @@ func parseSuper(b []byte) (*superblock, error) {
 		},
 		rootgen: u64(b, 96), ctime: u64(b, 104), ctimens: u32(b, 112), compat: u32(b, 116),
 	}
-	s.junk = u64(b, 16) != 0 || !zeros(b[superUsed:superSum])
 	copy(s.uuid[:], b[120:])
 	copy(s.key[:], b[136:])
 	s.pages = u64(b, 168)
-	return s, s.consistent()
+	if err := s.consistent(); err != nil {
+		return s, err
+	}
+	if err := s.parseExtent(b); err != nil {
+		return s, err
+	}
+	used := superUsed
+	if n := len(s.runs); n > 0 {
+		used = atRuns + runBytes*n
+	}
+	s.junk = u64(b, 16) != 0 || !zeros(b[used:superSum])
+	return s, s.complete()
 }
 
 // consistent says whether the regions follow each other, hold what they must, and
-// fill the volume.
+// fill the layout.
 func (s *superblock) consistent() error {
 	g := s.geometry
 	ends := []uint64{2, g.ibm, g.bbm, g.itab, g.slot0, g.data1, maxBlocks}
@@ -115,7 +134,7 @@ func (g *geometry) inodesFit() bool {
 	return possible && g.ninode <= pageBits*(g.bbm-g.ibm) && g.ninode <= inodesBlock*(g.slot0-g.itab)
 }
 
-// readSupers reads both copies: block 0 and the last block. why says for each why it
+// readSupers reads both copies: block 0 and the last block of the device. why says for each why it
 // cannot be read, if so.
 func readSupers(d disk.Disk) (raw [2][]byte, why [2]error, err error) {
 	if d.Size() < 8 {
@@ -177,13 +196,13 @@ func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 	if first.ctimens >= 1e9 {
 		c.problem(0, 0, "the volume was made at a time with %d nanoseconds", first.ctimens)
 	}
-	if first.size > d.Size() {
-		c.problem(0, 0, "the volume has %d blocks, but the device only %d", first.size, d.Size())
+	if first.room > d.Size() {
+		c.problem(0, 0, "the volume has %d blocks, but the device only %d", first.room, d.Size())
 		c.short = true
 		return first, nil
 	}
 	if err == nil { // the copy lies at the end of the volume
-		if why := d.ReadAt(first.size-1, [][]byte{raw[1]}); why != nil {
+		if why := d.ReadAt(first.room-1, [][]byte{raw[1]}); why != nil {
 			c.rep.Unreadable++
 			c.problem(0, first.size-1, "the copy of the superblock cannot be read: %v", why)
 		} else if _, err := parseSuper(raw[1]); err != nil {

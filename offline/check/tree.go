@@ -88,7 +88,7 @@ func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
 	final := n.size == 0
 	var lie fileRuns
 	err = c.walk(n, func(b uint64, level int, k uint64) (bool, error) {
-		if b < c.geo.data0 || b >= c.geo.data1 {
+		if b < c.geo.data0 || b >= c.geo.dataEnd {
 			c.problem(ino, 0, "block %d of the file (level %d): %d is no data block", k, level, b)
 			state = treeDamaged
 			return false, nil

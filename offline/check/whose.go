@@ -10,7 +10,7 @@ import (
 
 // Whose returns the paths of the files that the given blocks belong to, quoted and sorted. A block belongs to a file as
 // data, as an indirect block, or with its inode. A file without a name is "inode N". The blocks of the bitmaps belong
-// to no file.
+// to no file. Blocks have the addresses of the layout.
 func Whose(d disk.Disk, blocks []uint64) ([]string, error) {
 	c, err := newNamer(d)
 	if err != nil {
@@ -28,7 +28,7 @@ func Whose(d disk.Disk, blocks []uint64) ([]string, error) {
 					c.hits(ino)
 				}
 			}
-		case b >= c.geo.data0 && b < c.geo.data1:
+		case b >= c.geo.data0 && b < c.geo.dataEnd:
 			c.problem(0, b, "data")
 			c.ownersWanted(b, b+1)
 		}
@@ -76,11 +76,8 @@ func newNamer(d disk.Disk) (*checker, error) {
 	if sb == nil || c.short {
 		return nil, ErrNotVolume
 	}
-	c.sb, c.geo = sb, sb.geometry
-	c.v = c.openLog(d, sb)
-	c.seen, c.dups = newBitset(c.geo.data1), newBitset(c.geo.data1)
-	c.coded = newBitset(c.geo.data0)
-	c.tab = newTable(c.geo.ninode)
+	c.v = c.openLog(c.use(sb, d), sb)
+	c.begin()
 	if err := c.inodes(); err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (c *checker) xattrs() error {
 		} else if err != nil {
 			return false, err
 		}
-		if k == 0 || k == orphansIno || k >= c.geo.ninode {
+		if k == 0 || k == orphansIno || k >= c.geo.inodeEnd {
 			c.problem(orphansIno, b, "there are extended attributes of inode %d, which can have none", k)
 			return false, nil
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tansy/disk"
-	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/layout"
 	"tansy/internal/volumeend"
 	"tansy/journal"
@@ -16,7 +16,7 @@ import (
 
 // codes makes pages of the tree of codes that are lost anew. The log is one that recovery accepts.
 func (r *run) codes() error {
-	done, err := journal.Rebuild(r.d, volumeend.Journal(r.sb))
+	done, err := journal.Rebuild(r.layout, volumeend.Journal(r.sb))
 	if err != nil {
 		return err
 	}
@@ -105,15 +105,15 @@ func some(what string, first []string, n int) string {
 	return what + " " + s
 }
 
-// volume is the volume on r.d, of which the log is empty.
+// volume is the volume whose layout is r.layout, of which the log is empty.
 func (r *run) volume() (*volume, error) {
-	v := newVolume(r.d, geometryIn(r.sb.Geometry(), r.sb.Rootgen()))
+	v := newVolume(r.layout, geometryIn(r.sb))
 	p := volumeend.Journal(r.sb)
 	if p.Pages == 0 {
 		return v, nil
 	}
 	var err error
-	if v.codes, err = journal.Inspect(r.d, p); err != nil {
+	if v.codes, err = journal.Inspect(r.layout, p); err != nil {
 		return nil, err
 	}
 	v.coded = bitset{}
@@ -127,11 +127,12 @@ func (r *run) volume() (*volume, error) {
 	return v, nil
 }
 
-func geometryIn(g volumegeometry.Geometry, rootgen uint64) geometry {
+func geometryIn(s superblockformat.Super) geometry {
+	g := s.Geometry()
 	return geometry{
 		ibm: g.InodeBitmap(), bbm: g.BlockBitmap(), itab: g.InodeTable(),
-		slot0: g.Slot0(), data0: g.Data0(), data1: g.Data1(),
-		ninode: g.Ninode(), rootgen: rootgen,
+		slot0: g.Slot0(), data0: g.Data0(), dataEnd: s.Extent().DataEnd(),
+		ninode: g.Ninode(), inodeEnd: s.Extent().InodeEnd(), rootgen: s.Rootgen(),
 	}
 }
 
@@ -158,7 +159,7 @@ func (r *round) keepDamaged() error {
 		}, {
 			what: "directories or block numbers of files",
 			then: "; these may lack or have what they should not",
-			from: v.data0, to: v.data1,
+			from: v.data0, to: v.dataEnd,
 		},
 	}
 	for _, a := range slices.Sorted(maps.Keys(v.damaged)) {
@@ -188,7 +189,7 @@ func (r *round) keepDamaged() error {
 
 // acceptData takes the contents of files that are not what was last written as they are. some: there were any.
 func (r *run) acceptData() (some bool, err error) {
-	j, err := openJournal(r.d, r.sb)
+	j, err := openJournal(r.layout, r.sb)
 	if err != nil {
 		return false, err
 	}
@@ -202,7 +203,7 @@ func (r *run) acceptData() (some bool, err error) {
 		return false, err
 	}
 	buf := make([]byte, disk.BlockSize)
-	e := v.scan(v.itab, v.slot0, func(uint64) bool { return false }, func(a uint64, b []byte) {
+	e := v.scan(v.itab, v.slot0, nowhere, func(a uint64, b []byte) {
 		for i := uint64(0); b != nil && i < layout.InodesBlock && err == nil; i++ {
 			ino := (a-v.itab)*layout.InodesBlock + i
 			n := v.inode(ino)

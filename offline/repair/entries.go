@@ -148,7 +148,7 @@ func (r *round) impossible(e entry) string {
 // wrong says why a possible entry cannot stay, and clears what means nothing in its slot.
 func (r *round) wrong(dir uint64, e entry, names map[string]bool) string {
 	switch {
-	case e.ino <= orphansIno || e.ino >= r.v.ninode:
+	case e.ino <= orphansIno || e.ino >= r.v.inodeEnd:
 		return "there can be no such file"
 	case r.nodes[e.ino] == nil && !r.inodeLost(e.ino):
 		return "there is no such file"

@@ -20,14 +20,23 @@ type node struct {
 func (r *round) inodes() error {
 	v := r.v
 	end := v.itab + (v.ninode+layout.InodesBlock-1)/layout.InodesBlock
-	first := func(a uint64) bool { return a == v.itab }
+	first := func(a uint64) uint64 {
+		if a == v.itab {
+			return a
+		}
+		return none
+	}
 	return v.scan(v.itab, end, first, func(a uint64, b []byte) {
 		if b == nil {
-			r.inodesLost = true
+			r.inodesLost = r.inodesLost || (a-v.itab)*layout.InodesBlock < v.inodeEnd
 			return
 		}
 		for i := range uint64(layout.InodesBlock) {
-			if ino := (a-v.itab)*layout.InodesBlock + i; ino != 0 && ino < v.ninode {
+			switch ino := (a-v.itab)*layout.InodesBlock + i; {
+			case ino == 0 || ino >= v.ninode:
+			case ino >= v.inodeEnd:
+				r.notYet(ino)
+			default:
 				r.oneInode(ino)
 			}
 		}
@@ -36,7 +45,17 @@ func (r *round) inodes() error {
 
 // inodeLost says that an inode cannot be read.
 func (r *round) inodeLost(ino uint64) bool {
-	return ino < r.v.ninode && r.v.lost[r.v.itab+ino/layout.InodesBlock]
+	return ino < r.v.inodeEnd && r.v.lost[r.v.itab+ino/layout.InodesBlock]
+}
+
+// notYet makes an inode zeros that the volume has not yet, though its block is there.
+func (r *round) notYet(ino uint64) {
+	if zeros(r.v.inode(ino)) {
+		return
+	}
+	a, off := r.v.inodeBlock(ino)
+	clear(r.v.edit(a)[off : off+layout.InodeSize])
+	r.did(0, "inode %d, which the volume has not yet, becomes zeros", ino)
 }
 
 func (r *round) oneInode(ino uint64) {
@@ -132,7 +151,7 @@ func (r *round) kind(ino uint64) {
 		return
 	}
 	want := uint32(typeReg)
-	if p := n.q(layout.Parent); p != 0 && p < r.v.ninode && size%4096 == 0 {
+	if p := n.q(layout.Parent); p != 0 && p < r.v.inodeEnd && size%4096 == 0 {
 		want = typeDir
 	}
 	r.fix32(ino, layout.Type, want, map[uint32]string{

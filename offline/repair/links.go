@@ -158,7 +158,13 @@ func (r *round) bitmaps() error {
 // others the bits are to stay.
 func (r *round) bitmap(from, to uint64, set bitset, what string, keep func(x uint64) bool) error {
 	v := r.v
-	has := func(a uint64) bool { return set[a-from] != nil }
+	pages := slices.Sorted(maps.Keys(set))
+	has := func(a uint64) uint64 {
+		if i, _ := slices.BinarySearch(pages, a-from); i < len(pages) {
+			return from + pages[i]
+		}
+		return none
+	}
 	return v.scan(from, to, has, func(a uint64, old []byte) {
 		page := slices.Clone(set[a-from])
 		if page == nil {

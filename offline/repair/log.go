@@ -11,11 +11,11 @@ import (
 // log makes the log one that recovery accepts.
 func (r *run) log() error {
 	p := volumeend.Journal(r.sb)
-	s, err := journal.NewSurvey(r.d, p)
+	s, err := journal.NewSurvey(r.layout, p)
 	if err != nil {
 		return err
 	}
-	sealed, err := journal.Sealed(r.d, p)
+	sealed, err := journal.Sealed(r.layout, p)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (r *run) log() error {
 	if !damaged {
 		return nil
 	}
-	if err := journal.Cut(r.d, p, from); err != nil {
+	if err := journal.Cut(r.layout, p, from); err != nil {
 		return err
 	}
 	if from == s.First+uint64(len(s.Groups)) {
@@ -54,7 +54,7 @@ func (r *run) log() error {
 
 // restart makes the log empty, of which both headers are lost.
 func (r *run) restart(p journal.Params, sealed []journal.Group) error {
-	if _, err := journal.Restart(r.d, p); err != nil {
+	if _, err := journal.Restart(r.layout, p); err != nil {
 		return err
 	}
 	var known []journal.Group

@@ -8,6 +8,7 @@ import (
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/directories/directories"
 	"tansy/internal/gen/fs/format/inodeformat"
+	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/procedures/opening"
 	"tansy/internal/runtime/dbytes"
@@ -23,12 +24,12 @@ var errFull = errors.New("no room for another file")
 
 // attach gives files without a name one in lost+found, each in a transaction of the verified
 // directories, which need the rest of the volume to be sound. some: at least one got it.
-func (r *round) attach(j *journal.Journal, g volumegeometry.Geometry) (some bool, err error) {
-	v := r.v
+func (r *round) attach(j *journal.Journal, s superblockformat.Super) (some bool, err error) {
+	v, g, have := r.v, s.Geometry(), s.Extent()
 	sys, err := dtxn.New(j, dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
-			dtxn.Blocks: {Start: v.bbm, First: v.data0, Limit: v.data1},
-			dtxn.Inodes: {Start: v.ibm, First: orphansIno + 1, Limit: v.ninode},
+			dtxn.Blocks: {Start: v.bbm, First: v.data0, Limit: g.Data1(), End: have.DataEnd()},
+			dtxn.Inodes: {Start: v.ibm, First: orphansIno + 1, Limit: g.Ninode(), End: have.InodeEnd()},
 		},
 		Places: regions.Of(g),
 	})

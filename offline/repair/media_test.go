@@ -16,6 +16,7 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/layout"
+	"tansy/internal/volumeend"
 	"tansy/offline/check"
 	"tansy/test/kit/replay"
 )
@@ -39,7 +40,8 @@ type sample struct {
 	files  map[uint64]file   // by inode
 	owner  map[uint64]uint64 // the inode that has a data or indirect block
 	v      *volume
-	places [][]uint64 // blocks by what they are for
+	at     disk.Locate // where the blocks of its layout lie
+	places [][]uint64  // blocks of the layout by what they are for
 }
 
 func block(t testing.TB, d disk.Disk, a uint64) []byte {
@@ -93,14 +95,22 @@ func geometryOf(t testing.TB, d disk.Disk) geometry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := s.Geometry()
-	return geometry{g.InodeBitmap(), g.BlockBitmap(), g.InodeTable(), g.Slot0(), g.Data0(), g.Data1(), g.Ninode(),
-		s.Rootgen()}
+	return geometryIn(s)
+}
+
+// layoutOf is the layout of the volume on d.
+func layoutOf(t testing.TB, d disk.Disk) disk.Disk {
+	t.Helper()
+	s, _, err := superblocks(volumeend.Bound(d, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return volumeend.Layout(d, s)
 }
 
 // inUse is the inodes of a sound volume, but the reserved one.
 func (v *volume) inUse() (inos []uint64) {
-	for ino := uint64(1); ino < v.ninode; ino++ {
+	for ino := uint64(1); ino < v.inodeEnd; ino++ {
 		if ino != orphansIno && v.inode(ino).w(layout.Type) != 0 {
 			inos = append(inos, ino)
 		}
@@ -122,7 +132,7 @@ func filesOf(t testing.TB, d disk.Disk) map[uint64]file {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	v := newVolume(d, geometryOf(t, d))
+	v := newVolume(layoutOf(t, d), geometryOf(t, d))
 	files := map[uint64]file{}
 	for _, ino := range v.inUse() {
 		h := fs.Handle{Ino: ino, Gen: v.inode(ino).q(layout.Generation)}
@@ -166,10 +176,11 @@ func filesOf(t testing.TB, d disk.Disk) map[uint64]file {
 	return files
 }
 
-func newSample(t testing.TB, seed uint64) *sample {
+// newSample makes a sample of a volume that can grow up to so many bytes; 0: it cannot.
+func newSample(t testing.TB, seed, most uint64) *sample {
 	t.Helper()
 	d := disk.NewMem(12_000 * disk.BlockSize)
-	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 5 << 20, Inodes: 2000}); err != nil {
+	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 5 << 20, Inodes: 2000, MaxBytes: most}); err != nil {
 		t.Fatal(err)
 	}
 	s := &sample{d: d}
@@ -189,7 +200,13 @@ func newSample(t testing.TB, seed uint64) *sample {
 		t.Fatal(rep.Problems, err)
 	}
 	s.files = filesOf(t, d)
-	s.v = newVolume(d, geometryOf(t, d))
+	super, _, err := superblocks(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := volumeend.Layout(d, super)
+	s.at = volumeend.Locate(super)
+	s.v = newVolume(l, geometryOf(t, d))
 	s.owner = map[uint64]uint64{}
 	var indirect, dirs, links, data, maps1, maps2, table []uint64
 	for _, ino := range s.v.inUse() {
@@ -218,25 +235,24 @@ func newSample(t testing.TB, seed uint64) *sample {
 		}
 		pointers(func(off, level int, _ uint64) { down(n.q(off), level) })
 	}
-	for a := s.v.ibm; a < s.v.data0; a++ {
-		switch {
-		case s.blocks[a] == nil:
-		case a < s.v.bbm:
-			maps1 = append(maps1, a)
-		case a < s.v.itab:
-			maps2 = append(maps2, a)
-		default:
-			table = append(table, a)
-		}
-	}
 	p := journalParams(t, d)
 	var pages []uint64
-	for a := p.Start - 2*p.Pages; a < p.Start; a++ {
-		if s.blocks[a] != nil {
-			pages = append(pages, a)
+	for lo, hi := range disk.There(l, 1, s.v.data0) {
+		for a := lo; a < hi; a++ {
+			switch {
+			case zeros(block(t, l, a)) || p.Start <= a && a < s.v.ibm:
+			case a < p.Start:
+				pages = append(pages, a)
+			case a < s.v.bbm:
+				maps1 = append(maps1, a)
+			case a < s.v.itab:
+				maps2 = append(maps2, a)
+			default:
+				table = append(table, a)
+			}
 		}
 	}
-	s.places = [][]uint64{{0}, {s.v.data1}, {p.Start}, {s.v.ibm - 1}, pages, maps1, maps2, table, indirect,
+	s.places = [][]uint64{{0}, {l.Size() - 1}, {p.Start}, {s.v.ibm - 1}, pages, maps1, maps2, table, indirect,
 		dirs, links, data}
 	for i, p := range s.places {
 		if len(p) == 0 {
@@ -297,9 +313,10 @@ func populate(t testing.TB, v *fs.FS, r *rand.Rand, round int) {
 // damage changes blocks of a copy of the sample, and says which.
 func (s *sample) damage(t testing.TB, r *rand.Rand, place, kind int) (d *disk.Mem, hit []uint64, what string) {
 	d = device(t, s.d.Size(), s.blocks)
+	l := disk.NewPieced(d, s.v.d.Size(), s.at)
 	blocks := s.places[place]
 	a := blocks[r.IntN(len(blocks))]
-	b := slices.Clone(s.blocks[a])
+	b := block(t, l, a)
 	hit = []uint64{a}
 	switch kind {
 	case 0:
@@ -315,15 +332,16 @@ func (s *sample) damage(t testing.TB, r *rand.Rand, place, kind int) (d *disk.Me
 			other = blocks
 		}
 		x := other[r.IntN(len(other))]
-		if a == 0 || a == s.v.data1 || x == 0 || x == s.v.data1 {
+		if last := l.Size() - 1; a == 0 || a == last || x == 0 || x == last {
 			x = a // both superblocks may be hit; that has a test of its own
 		}
-		put(t, d, x, b)
-		b = slices.Clone(s.blocks[x])
+		put(t, l, x, b)
+		b = block(t, s.v.d, x)
 		hit = append(hit, x)
 		what = fmt.Sprintf("blocks %d and %d exchanged", a, x)
 	case 3:
-		if old := s.before[a]; old != nil {
+		if _, at, _ := s.at(a); s.before[at] != nil {
+			old := s.before[at]
 			b = slices.Clone(old)
 		}
 		what = fmt.Sprintf("old contents of block %d", a)
@@ -333,7 +351,7 @@ func (s *sample) damage(t testing.TB, r *rand.Rand, place, kind int) (d *disk.Me
 		}
 		what = fmt.Sprintf("block %d random", a)
 	}
-	put(t, d, a, b)
+	put(t, l, a, b)
 	return d, hit, what
 }
 
@@ -379,8 +397,13 @@ func soundBut(rep check.Report) (left []check.Problem) {
 // were not hit are what they were, a second repair finds nothing, and undoing it gives back each byte. What is left is
 // contents of files that were hit, which are refused until a repair is told to accept them.
 func TestMedia(t *testing.T) {
+	t.Run("whole", func(t *testing.T) { testMedia(t, 0) })
+	t.Run("growing", func(t *testing.T) { testMedia(t, farBelow) })
+}
+
+func testMedia(t *testing.T, most uint64) {
 	seed := replay.Seed(t)
-	s := newSample(t, seed)
+	s := newSample(t, seed, most)
 	count := *damages
 	if testing.Short() {
 		count = min(count, 55)
@@ -490,7 +513,7 @@ func (s *sample) accept(t *testing.T, d disk.Disk, hit []uint64, what string) {
 // is left; and it can be undone.
 func TestManyDamages(t *testing.T) {
 	seed := replay.Seed(t)
-	s := newSample(t, seed)
+	s := newSample(t, seed, 0)
 	rounds := 25
 	if testing.Short() {
 		rounds = 5
@@ -502,7 +525,7 @@ func TestManyDamages(t *testing.T) {
 			place := 2 + r.IntN(len(s.places)-2) // one superblock is needed
 			one, hit, _ := s.damage(t, r, place, r.IntN(5))
 			for _, a := range hit {
-				if a != 0 && a != s.v.data1 {
+				if a != 0 && a != s.d.Size()-1 {
 					put(t, d, a, block(t, one, a))
 				}
 			}
@@ -541,7 +564,7 @@ func TestManyDamages(t *testing.T) {
 // TestZeroed: a block of inodes, or of a bitmap, that is zeros now is not passed over, although the device knows that
 // it is zeros.
 func TestZeroed(t *testing.T) {
-	s := newSample(t, replay.Seed(t))
+	s := newSample(t, replay.Seed(t), 0)
 	for a := s.v.ibm; a < s.v.data0; a++ {
 		if s.blocks[a] == nil || a == s.v.itab { // the root's
 			continue

@@ -5,7 +5,7 @@ import "tansy/disk"
 // records forgets the records of replies in blocks that cannot be read, or do not hold what was last written there.
 func (r *round) records() error {
 	v := r.v
-	return v.scan(v.slot0, v.data0, func(uint64) bool { return false }, func(a uint64, b []byte) {
+	return v.scan(v.slot0, v.data0, nowhere, func(a uint64, b []byte) {
 		if b != nil && !v.damaged[a] {
 			return
 		}

@@ -67,9 +67,9 @@ type Plan struct {
 	Before  check.Report // what is wrong
 	Actions []Action     // what is done about it, in this order
 	After   check.Report // what is left
-	blocks  []uint64     // that are written
+	blocks  []uint64     // of the device, that are written
 	uuid    [16]byte
-	head    uint64 // block of the log's header
+	head    uint64 // block of the device with the log's header
 	opts    Options
 }
 
@@ -99,7 +99,7 @@ func NewPlan(d disk.Disk, opts Options) (*Plan, error) {
 	if err := r.steps(); err != nil {
 		return nil, err
 	}
-	p.Actions, p.blocks, p.uuid, p.head = r.actions, o.written(), volumeend.UUID(r.sb), volumeend.Journal(r.sb).Start
+	p.Actions, p.blocks, p.uuid, p.head = r.actions, o.written(), volumeend.UUID(r.sb), headOf(r.sb)
 	if err := p.nameFiles(o); err != nil {
 		return nil, err
 	}
@@ -155,8 +155,9 @@ func (p *Plan) Apply(d disk.Disk, undo string) (check.Report, error) {
 // run is a repair under way, in memory or not.
 type run struct {
 	Options
-	d       disk.Disk
-	names   bool // the files that lost groups touch are wanted
+	d       disk.Disk // the device
+	layout  disk.Disk // of the volume on it
+	names   bool      // the files that lost groups touch are wanted
 	sb      superblockformat.Super
 	actions []Action
 }
@@ -165,7 +166,7 @@ func (r *run) did(ino uint64, format string, args ...any) {
 	r.actions = append(r.actions, Action{Ino: ino, Text: fmt.Sprintf(format, args...)})
 }
 
-// openJournal recovers the journal of a volume.
+// openJournal recovers the journal of a volume, whose layout is d.
 func openJournal(d disk.Disk, s superblockformat.Super) (*journal.Journal, error) {
 	return journal.Open(d, volumeend.Journal(s), journal.Options{Log: slog.New(slog.DiscardHandler)})
 }
@@ -218,7 +219,7 @@ type round struct {
 }
 
 func (r *run) round() (again bool, err error) {
-	j, err := openJournal(r.d, r.sb)
+	j, err := openJournal(r.layout, r.sb)
 	if err != nil {
 		return false, err
 	}
@@ -257,6 +258,6 @@ func (r *run) round() (again bool, err error) {
 	if err != nil || len(x.unnamed) == 0 {
 		return again, err
 	}
-	some, err := x.attach(j, r.sb.Geometry())
+	some, err := x.attach(j, r.sb)
 	return again || some, err
 }

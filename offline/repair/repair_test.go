@@ -19,15 +19,25 @@ import (
 	"tansy/offline/check"
 )
 
+// farBelow is how far a volume can grow that can.
+const farBelow = 1 << 40
+
 // A small is a volume with directories /a/b/c, and files /one, /a/two and /a/b/c/three of 100,000 bytes.
 type small struct {
 	t   *testing.T
 	d   *disk.Mem
-	v   *volume // reads d; make it anew after a change
+	l   disk.Disk // the layout on d
+	v   *volume   // reads l; make it anew after a change
 	ino map[string]uint64
 }
 
 func newSmall(t *testing.T) *small {
+	t.Helper()
+	return newSmallUpTo(t, 0)
+}
+
+// newSmallUpTo makes a volume that can grow up to so many bytes; 0: it cannot.
+func newSmallUpTo(t *testing.T, most uint64) *small {
 	t.Helper()
 	s := &small{t: t, d: disk.NewMem(3000 * disk.BlockSize), ino: map[string]uint64{}}
 	try := func(err error) {
@@ -36,7 +46,7 @@ func newSmall(t *testing.T) *small {
 			t.Fatal(err)
 		}
 	}
-	try(fs.Mkfs(s.d, fs.MkfsOptions{Zeroed: true, LogBytes: 5 << 20, Inodes: 200}))
+	try(fs.Mkfs(s.d, fs.MkfsOptions{Zeroed: true, LogBytes: 5 << 20, Inodes: 200, MaxBytes: most}))
 	v, err := fs.Open(s.d, fs.Options{})
 	try(err)
 	dirs := map[string]fs.Handle{"": v.Root()}
@@ -54,17 +64,18 @@ func newSmall(t *testing.T) *small {
 		s.ino[path] = n.Handle.Ino
 	}
 	try(v.Close())
-	s.v = newVolume(s.d, geometryOf(t, s.d))
+	s.l = layoutOf(t, s.d)
+	s.v = newVolume(s.l, geometryOf(t, s.d))
 	return s
 }
 
-// change changes block a of the device.
+// change changes block a of the layout.
 func (s *small) change(a uint64, f func(b []byte)) {
 	s.t.Helper()
-	b := block(s.t, s.d, a)
+	b := block(s.t, s.l, a)
 	f(b)
-	put(s.t, s.d, a, b)
-	s.v = newVolume(s.d, s.v.geometry)
+	put(s.t, s.l, a, b)
+	s.v = newVolume(s.l, s.v.geometry)
 }
 
 // set changes a field of 8 bytes of an inode.
@@ -169,8 +180,8 @@ func TestRepair(t *testing.T) {
 		{"circle of orphans", func(s *small) { s.set(orphansIno, layout.Next, s.ino["/one"]) },
 			[]string{"the orphan list is made anew, with 0 files"}},
 	} {
-		t.Run(c.what, func(t *testing.T) {
-			s := newSmall(t)
+		once := func(t *testing.T, most uint64) {
+			s := newSmallUpTo(t, most)
 			was := filesOf(t, s.d)
 			c.harm(s)
 			acts := repaired(t, s.d)
@@ -191,7 +202,9 @@ func TestRepair(t *testing.T) {
 					"a size too small", "no root", "an owner and a group that nobody is"}, c.what)]; changed > limit {
 				t.Errorf("%d files changed, after %v", changed, acts)
 			}
-		})
+		}
+		t.Run(c.what, func(t *testing.T) { once(t, 0) })
+		t.Run(c.what+", of a volume that can grow", func(t *testing.T) { once(t, farBelow) })
 	}
 }
 
@@ -230,7 +243,7 @@ func TestUnreadable(t *testing.T) {
 			bad := map[string]uint64{
 				"indirect block":   s.v.inode(s.ino["/one"]).q(layout.Pointers + 8*12),
 				"directory":        s.v.inode(s.ino["/a/b"]).q(layout.Pointers),
-				"bitmap of blocks": s.v.bbm, "bitmap of inodes": s.v.ibm, "copy of the superblock": s.v.data1,
+				"bitmap of blocks": s.v.bbm, "bitmap of inodes": s.v.ibm, "copy of the superblock": s.d.Size() - 1,
 			}[what]
 			whole := contents(t, s.d)
 			if what == "inodes" {
@@ -278,7 +291,7 @@ func TestUnreadable(t *testing.T) {
 				t.Errorf("left: %v\nafter %v", after.Problems, p.Actions)
 			}
 			now := contents(t, s.d)
-			for a := s.v.ibm; a <= s.v.data1; a++ {
+			for a := s.v.ibm; a <= s.d.Size()-1; a++ {
 				if string(now[a]) != string(whole[a]) {
 					t.Errorf("block %d is not what it was before the damage\nafter %v", a, p.Actions)
 				}
@@ -295,7 +308,7 @@ func TestInterrupted(t *testing.T) {
 	s := newSmall(t)
 	s.leave(rootIno, "a")
 	s.set(s.ino["/one"], layout.Pointers+8*5, 1<<40)
-	put(t, s.d, s.v.data1, make([]byte, disk.BlockSize))
+	put(t, s.d, s.d.Size()-1, make([]byte, disk.BlockSize))
 	put(t, s.d, s.v.bbm, make([]byte, disk.BlockSize))
 	damaged := contents(t, s.d)
 	for n := 1; ; n++ {

@@ -38,7 +38,7 @@ func width(level int) uint64 {
 	return w
 }
 
-func (v *volume) inData(b uint64) bool { return v.data0 <= b && b < v.data1 }
+func (v *volume) inData(b uint64) bool { return v.data0 <= b && b < v.dataEnd }
 
 // garbage says that the contents of a block cannot be an indirect block's: most of what
 // is not zero is no data block.
@@ -232,7 +232,7 @@ func (t *tree) claim(at uint64, off, level int, k uint64) {
 // free takes a data block that nobody has or wants.
 func (r *round) free() (b uint64, ok bool) {
 	v := r.v
-	for b = max(r.nextFree, v.data0); b < v.data1; b++ {
+	for b = max(r.nextFree, v.data0); b < v.dataEnd; b++ {
 		if r.wanted.has(b) || r.taken.has(b) {
 			continue
 		}
@@ -347,7 +347,7 @@ func (r *round) xattrsWrong(ino uint64, level int, k, b uint64) string {
 	if ino != orphansIno || level > 0 {
 		return ""
 	}
-	if k == 0 || k == orphansIno || k >= r.v.ninode {
+	if k == 0 || k == orphansIno || k >= r.v.inodeEnd {
 		return "it can have none"
 	}
 	data := r.v.contents(b)

@@ -12,12 +12,14 @@ import (
 	"sync"
 
 	"tansy/disk"
+	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/layout"
 	"tansy/internal/volumeend"
 )
 
 // An undo file is a header and records. The header: undoMagic, the UUID of the volume (16
-// bytes), its blocks (8), and SHA-256 of these. A record: what it is (8), a block (8), its old
+// bytes), the blocks of the device that it uses (8), and SHA-256 of these. All blocks are the device's: where the
+// layout has them may be what the repair restores. A record: what it is (8), a block (8), its old
 // contents, and SHA-256 of the UUID and all that. Numbers are little-endian.
 const (
 	undoMagic  = "TansyUndo1\n\x00\x00\x00\x00\x00"
@@ -37,7 +39,7 @@ type undoer struct {
 	disk.Disk
 	uuid [16]byte
 	file *os.File
-	head uint64 // the block of the log's header, which changes whenever the volume is opened
+	head uint64 // the block of the device with the log's header, which changes whenever the volume is opened
 
 	mu    sync.Mutex
 	saved map[uint64]bool
@@ -188,22 +190,37 @@ func LoadUndo(path string) (*Undo, error) {
 var ErrChanged = errors.New("the volume was opened after the repair: " +
 	"with the old blocks among newer ones it would be worse than before, so that nothing was changed")
 
+// ErrGrown is the error of undoing a repair of a volume that has grown since.
+var ErrGrown = errors.New("the volume has grown after the repair: " +
+	"old blocks may lie where there is something new, and say that there is nothing, so that nothing was changed")
+
+// headOf is the block of the device with the header of the log.
+func headOf(s superblockformat.Super) uint64 {
+	_, at, _ := volumeend.Locate(s)(volumeend.Journal(s).Start)
+	return at
+}
+
 // Check returns nil if d holds the volume as the repair left it, or as a crash left it during the repair or during
-// Apply. The error is ErrChanged if the volume was changed since, and names both if d holds another volume.
+// Apply. The error is ErrChanged if the volume was changed since, ErrGrown if it has grown, and names both if d holds
+// another volume.
 func (u *Undo) Check(d disk.Disk) error {
 	d = volumeend.Bound(d, nil)
 	s, _, err := superblocks(d)
 	if err != nil {
 		return err
 	}
-	if id := volumeend.UUID(s); id != u.UUID || u.size < d.Size() || u.end > d.Size() {
+	id := volumeend.UUID(s)
+	if id == u.UUID && s.Extent().Room() > u.size {
+		return ErrGrown
+	}
+	if id != u.UUID || u.size < d.Size() || u.end > d.Size() {
 		return fmt.Errorf("the undo file is that of another volume: UUID %x, %d blocks; this one has UUID %x, %d blocks",
 			u.UUID, u.size, id, d.Size())
 	}
 	if u.left == nil {
 		return nil
 	}
-	head := volumeend.Journal(s).Start
+	head := headOf(s)
 	now := make([]byte, disk.BlockSize)
 	if err := d.ReadAt(head, [][]byte{now}); err != nil {
 		return err

@@ -11,8 +11,9 @@ import (
 	"tansy/journal"
 )
 
-// geometry is where the regions of a volume lie (docs/design/format.md).
-type geometry struct{ ibm, bbm, itab, slot0, data0, data1, ninode, rootgen uint64 }
+// geometry is where the regions of a volume lie in its layout (docs/design/format.md). Data blocks from dataEnd on, and
+// inodes from inodeEnd on, are not there yet.
+type geometry struct{ ibm, bbm, itab, slot0, data0, dataEnd, ninode, inodeEnd, rootgen uint64 }
 
 // What inodes say, besides their format.
 const (
@@ -28,7 +29,7 @@ const (
 // volume is a volume whose log is empty, with changes that are in memory until flush.
 type volume struct {
 	geometry
-	d     disk.Disk
+	d     disk.Disk         // its layout
 	dirty map[uint64][]byte // new contents
 	lost  map[uint64]bool   // blocks that could not be read
 	cache map[uint64][]byte // blocks that were read not long ago
@@ -107,20 +108,23 @@ func (v *volume) edit(a uint64) []byte {
 	return b
 }
 
+// none is a block behind all others.
+const none = ^uint64(0)
+
+// nowhere is the need of a scan that has none.
+func nowhere(uint64) uint64 { return none }
+
 // scan calls f for the blocks [from, to), but for those that the device knows to be all
-// zeros, unless need has them. The contents are nil for a block that cannot be read.
-func (v *volume) scan(from, to uint64, need func(a uint64) bool, f func(a uint64, b []byte)) error {
+// zeros, unless they are needed: need(a) is the first such block at or behind a, or none. The contents are nil for a
+// block that cannot be read.
+func (v *volume) scan(from, to uint64, need func(a uint64) uint64, f func(a uint64, b []byte)) error {
+	coded := v.coded.members()
 	for a := from; a < to; a++ {
 		data, err := disk.NextData(v.d, a)
 		if err != nil {
 			return err
 		}
-		for ; a < min(data, to); a++ {
-			if need(a) || v.coded.has(a) {
-				f(a, v.peek(a))
-			}
-		}
-		if a < to {
+		if a = min(data, need(a), coded(a)); a < to {
 			f(a, v.peek(a))
 		}
 	}
@@ -202,6 +206,27 @@ func (s bitset) add(x uint64) bool {
 	}
 	s[x/pageBits][x%pageBits/8] |= 1 << (x % 8)
 	return true
+}
+
+// members returns a function that finds the first member at or behind x, or none. The set must not change meanwhile,
+// nor x become less.
+func (s bitset) members() func(x uint64) uint64 {
+	pages := slices.Sorted(maps.Keys(s))
+	at := uint64(0) // no members are below, but for those that were asked for
+	return func(x uint64) uint64 {
+		for at = max(at, x); at != none && !s.has(at); {
+			i, ok := slices.BinarySearch(pages, at/pageBits)
+			switch {
+			case ok:
+				at++
+			case i < len(pages):
+				at = pages[i] * pageBits
+			default:
+				at = none
+			}
+		}
+		return at
+	}
 }
 
 func zeros(b []byte) bool {

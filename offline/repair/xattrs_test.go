@@ -14,7 +14,7 @@ import (
 // wrote has what f changes on the volume be what was last written there.
 func (s *small) wrote(f func(v *volume)) {
 	s.t.Helper()
-	r := &run{d: s.d}
+	r := &run{d: s.d, layout: s.l}
 	if err := r.superblock(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -61,6 +61,9 @@ var (
 	machines   = []string{"./nfs/server", "-run", "TwoMachines"}
 	gates      = []string{"./internal/closing", "-failfast"}
 	ends       = []string{"./journal", "-run", "CloseRefuses"}
+	growing    = []string{"./fs", "-run", "Grow"}
+	growth     = []string{"./internal/runtime/dtxn", "-run", "Ends", "-timeout", "1m", "-failfast"}
+	extents    = []string{"./fs/...", "-run", "Ends|Extend", "-timeout", "1m"}
 	statuses   = []string{"./ops/status"}
 	pages      = []string{"./ops/status", "-run", "Browser"} // with a browser alone
 	first      = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
@@ -74,8 +77,13 @@ var (
 		"-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run",
 		"Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
-	noneLeft = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
-	streams  = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
+	inPieces     = []string{"./disk", "-timeout", "1m", "-run", "Pieced", "-seed", "1"}
+	pieceChecks  = []string{"./offline/check", "-timeout", "2m", "-run", "Growing|Extent|BehindTheEnds|NotYet"}
+	pieceRepairs = []string{"./offline/repair", "-timeout", "2m", "-run", "Grow|Grown"}
+	pieceScrubs  = []string{"./journal", "./fs", "-timeout", "2m", "-run", "ScrubPassesOver|ScrubOfGrowing"}
+	pieceRuns    = []string{"./disk", "-timeout", "1m", "-run", "There$"}
+	noneLeft     = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
+	streams      = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}

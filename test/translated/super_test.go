@@ -19,7 +19,8 @@ func TestSuperblock(t *testing.T) {
 		t.Fatal("no layout")
 	}
 	x := r.Uint64
-	s := superblockformat.CreateSuper(100000, 5, 108, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x(), 5)
+	s := superblockformat.CreateSuper(100000, 5, 108, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x(), 5,
+		superblockformat.All(100000, g))
 	b := superblockformat.Encode(s).Data
 	decode := func(p []byte) (uint32, superblockformat.Super) {
 		return superblockformat.Decode(&dbytes.Bytes{Data: p})
@@ -40,7 +41,7 @@ func TestSuperblock(t *testing.T) {
 		want uint32
 	}{
 		{0, 1}, {8, 3}, {12, 4}, {24, 5}, {32, 5}, {40, 5}, {48, 5}, {56, 5}, {64, 5}, {72, 5}, {80, 5}, {88, 5}, {96, 0},
-		{104, 0}, {116, 0}, {120, 0}, {136, 0}, {168, 5}, {200, 0},
+		{104, 0}, {116, 0}, {120, 0}, {136, 0}, {168, 5}, {200, 0}, {208, 3},
 	} {
 		p := bytes.Clone(b)
 		if p[c.off+7]++; c.off < 24 { // for numbers: too large

@@ -29,6 +29,7 @@ import (
 // hides are the optional interfaces that wrappers do not have, and why none is needed.
 var hides = map[string]string{
 	"disk.Fault: disk.Holes":                                  "it is to harm what is read, and a hole is not",
+	"disk.Pieced: interface{Unwrap() disk.Disk}":              "it has itself all that is asked for: addresses differ",
 	"fs.meter: disk.Holes":                                    "mkfs writes, and reads nothing",
 	"fs.meter: disk.Discarder":                                "likewise",
 	"fs.overlay: disk.Discarder":                              "nothing that is done to it may reach the device",
@@ -42,10 +43,14 @@ var hides = map[string]string{
 	"offline/repair.overlay: disk.Discarder":                  "nothing that is done to it may reach the device",
 	"offline/repair.overlay: interface{Unwrap() disk.Disk}":   "likewise",
 	"offline/repair.undoer: disk.Discarder":                   "what is overwritten is saved first, and a repair gives no room back",
+	"nfs/oncrpc.wire: interface{CloseWrite() error}":          "crypto/tls alone has it, and who asks has the connection below",
+	"nfs/oncrpc.wire: syscall.Conn":                           "likewise",
 	"ops/standby.Owner: disk.Holes":                           "it is of devices on Ceph alone, which know nothing of holes",
 	"ops/standby.Owner: interface{Unwrap() disk.Disk}":        "likewise: nor are they anything else that is asked for through this",
 	"ops/status.boundedConn: interface{CloseWrite() error}":   "only connections of ONC RPC are asked, and this is one of HTTP",
 	"ops/status.boundedConn: syscall.Conn":                    "likewise",
+	"tools/conform.peeked: interface{CloseWrite() error}":     "one NULL call is made on it, and it is asked for nothing",
+	"tools/conform.peeked: syscall.Conn":                      "likewise",
 }
 
 func TestWrappersKeep(t *testing.T) {

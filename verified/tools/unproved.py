@@ -13,7 +13,7 @@ ROLES = [
     ("decides", "which steps of verified code are taken, when, and what their answers mean",
      {"fs": "fs once open super volume replies", "internal/runtime/dtxn": "dtxn parts", "journal": "journal"}),
     ("passes on", "arguments and results, between the protocol and procedures",
-     {"fs": "allocate attr data dir file list kept local mkfs xattr", "internal/runtime/dtxn": "objects"}),
+     {"fs": "allocate attr data dir file grow kept list local mkfs xattr", "internal/runtime/dtxn": "objects"}),
     ("has a contract", "in `trusted/`, which says what it does, and which test looks whether it does",
      {"internal/runtime/*": "", "internal/freelist": ""}),
     ("is the device", "as `trusted/disk.s.dfy` has it: what is written may fail, and nothing acknowledged is lost by that",
@@ -34,8 +34,8 @@ OTHER = {   # on which it does not rest what is durable, or said to be
     # that there is room on the host: without it writes fail, as those of any device may; how much memory is for what; which calls come too
     # late, as the volume is being closed: what these would commit verified code refuses
     "fs": "errno limits api stat refusal meter tell least" " squash callid" " scrub overlay" " duties search trim renew"
-          " room" " close",
-    "internal/runtime/dtxn": "mem" " alloc streams stretches hints" " errors stats" " room spare" " calls",        # for tests; hints, of which txn.s.dfy promises nothing
+          " room ends" " close",
+    "internal/runtime/dtxn": "mem" " alloc ends streams stretches hints" " errors stats" " room spare" " calls",        # for tests; hints, of which txn.s.dfy promises nothing
     "journal": "inspect survey" " scrub" " errors stats" " spare codes" " memory" " calls",        # tansy check and repair; looking for damage
     "internal/runtime/dbytes": "race norace",                                   # for the race detector
     "nfs/oncrpc": "around call chunk conn hosts lone pace program server socket_darwin socket_linux stats tls write",   # who is served when

@@ -70,7 +70,8 @@ module {:extern "dtxn"} TxnS {
 
   // What one transaction can have of an allocation bitmap. For proofs alone.
   class {:extern "Supply"} Supply {
-    ghost const clear: set<uint64>          // the bits that were clear when it began, of those that may be handed out
+    ghost const end: uint64                 // what may be handed out to it ends there, at the bitmap's limit or before
+    ghost const clear: set<uint64>          // the bits before that which were clear when it began
     ghost var given: set<uint64>            // those of them that were proposed to it
     ghost var left: nat                     // so often one can yet be proposed to it: none is twice
     // When it was last told that there is none: the bits that other transactions under way had been proposed, or had
@@ -144,13 +145,13 @@ module {:extern "dtxn"} TxnS {
     // perhaps only what has room on its host already). No data rests on them; the bitmap is the truth. near: a wish
     // (0 = none). What is proposed is in the bitmap's range, and this transaction has not written its bit. ok = false:
     // nothing is left, unless which is 2. What was not taken, or a committed transaction freed, goes back by
-    // itself. Tested: dtxn.TestHints, TestNear, TestExchange, TestNoneLeft.
+    // itself. Tested: dtxn.TestHints, TestNear, TestExchange, TestNoneLeft, TestEnds.
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
       requires which <= 2
       modifies if which == 1 then inodes else blocks
       ensures var s, m := if which == 1 then inodes else blocks, if which == 1 then volume.inodeBits
           else volume.blockBits;
-        if ok then m.first <= x < m.limit && s.left < old(s.left) && s.given == old(s.given) + {x} * s.clear &&
+        if ok then m.first <= x < s.end <= m.limit && s.left < old(s.left) && s.given == old(s.given) + {x} * s.clear &&
           (x in s.clear ==> forall a: Addr {:trigger volume.data[a]} | a in volume.data && IsBit(a, m, x) ::
             volume.data[a] == ObjBit(false))
         else s.given == old(s.given) && (which < 2 ==> s.Dry())

@@ -32,6 +32,14 @@ func (b blocks) Committed(a uint64) ([]byte, error) {
 	return nil, errors.New("it cannot be read")
 }
 
+// some is a volume that has the blocks and inodes before these ends.
+type some struct {
+	blocks
+	ends [2]uint64
+}
+
+func (s some) End(which uint64) uint64 { return s.ends[which] }
+
 // planned is a volume as mkfs would lay it out.
 func planned(t *testing.T) (s superblockformat.Super) {
 	why, s := making.Plan(8192, 2048, 256, 64, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -63,7 +71,7 @@ func TestDamageAlone(t *testing.T) {
 	if err := d.Err(); err != nil {
 		t.Errorf("data are damaged: %v", err)
 	}
-	d.Start(blocks{g.InodeBitmap(): used, g.InodeTable(): root})
+	d.Start(some{blocks{g.InodeBitmap(): used, g.InodeTable(): root}, [2]uint64{g.Data1(), g.Ninode()}})
 	for _, want := range []string{fmt.Sprintf(`"a damaged block is names in a directory" block=%d inode=1 offset=0 file=/`, data),
 		fmt.Sprintf(`"a damaged block is in use by no file any more" block=%d`, data+1)} {
 		if line := <-log; !strings.Contains(line, want) {

@@ -7,6 +7,7 @@ import (
 
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/layout"
+	"tansy/internal/runtime/dtxn"
 )
 
 // An owned block: what it is, and whose.
@@ -45,6 +46,8 @@ const (
 type Blocks interface {
 	// Committed returns a block as last committed, beside all transactions.
 	Committed(b uint64) ([]byte, error)
+	// End is where the blocks or inodes end that the volume has so far (dtxn.Blocks, dtxn.Inodes).
+	End(which uint64) uint64
 }
 
 // A finder looks for owners. It reads what is committed, beside all transactions: what is changed meanwhile it may
@@ -125,7 +128,7 @@ func (f *finder) read(b uint64) []byte {
 // inUse calls visit for the inodes of [from, to) that are in use, until it returns false. Where the bitmap cannot be
 // read it calls it for all.
 func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
-	to = min(to, f.geo.Ninode())
+	to = min(to, f.v.End(dtxn.Inodes))
 	for ino := max(from, layout.RootInode); ino < to; {
 		bitmap := f.read(f.geo.InodeBitmap() + ino/layout.BitsBlock)
 		for end := min(to, (ino/layout.BitsBlock+1)*layout.BitsBlock); ino < end; ino++ {
@@ -160,7 +163,7 @@ func (f *finder) blocks(wanted map[uint64]*owned) {
 	if left == 0 {
 		return
 	}
-	f.inUse(0, f.geo.Ninode(), func(ino uint64) bool {
+	f.inUse(0, f.v.End(dtxn.Inodes), func(ino uint64) bool {
 		p := f.inode(ino)
 		if p == nil {
 			return true
@@ -193,8 +196,7 @@ func (f *finder) blocks(wanted map[uint64]*owned) {
 func (f *finder) walk(inode []byte, visit func(b uint64, level int, k uint64) bool) {
 	var down func(b uint64, level int, k, width uint64)
 	down = func(b uint64, level int, k, width uint64) {
-		g := f.geo
-		if b < g.Data0() || b >= g.Data1() || !visit(b, level, k) || level == 0 {
+		if b < f.geo.Data0() || b >= f.v.End(dtxn.Blocks) || !visit(b, level, k) || level == 0 {
 			return
 		}
 		for i, p := 0, f.read(b); i < len(p); i += 8 {
@@ -225,7 +227,7 @@ func (f *finder) names(wanted map[uint64][]string) {
 	if left == 0 {
 		return
 	}
-	f.inUse(0, f.geo.Ninode(), func(dir uint64) bool {
+	f.inUse(0, f.v.End(dtxn.Inodes), func(dir uint64) bool {
 		f.entries(dir, func(ino uint64, name string) bool {
 			if found, ok := wanted[ino]; ok && found == nil {
 				wanted[ino] = []string{f.path(dir, paths, 0) + "/" + name}

@@ -32,7 +32,7 @@ type Trimmer struct {
 	v     Spares
 	sys   *dtxn.System
 	host  disk.Host // nil: the device does not say what has room
-	data  dtxn.Run  // the blocks for data
+	first uint64    // block for data; where they end may grow
 	log   *slog.Logger
 	quit  chan struct{}
 	end   sync.Once // closes quit
@@ -68,10 +68,10 @@ var errYield = errors.New("others need the blocks")
 // errNoDiscard ends the trimmer.
 var errNoDiscard = errors.New("the device does not take room back")
 
-// NewTrimmer is of file system v, on transactions sys of a device that host lends room, with the blocks data for data.
-// It does nothing by itself before Start.
-func NewTrimmer(v Spares, sys *dtxn.System, host disk.Host, data dtxn.Run, log *slog.Logger) *Trimmer {
-	return &Trimmer{v: v, sys: sys, host: host, data: data, log: log, quit: make(chan struct{}), sweep: data.Start}
+// NewTrimmer is of file system v, on transactions sys of a device that host lends room, with blocks for data from first
+// on. It does nothing by itself before Start.
+func NewTrimmer(v Spares, sys *dtxn.System, host disk.Host, first uint64, log *slog.Logger) *Trimmer {
+	return &Trimmer{v: v, sys: sys, host: host, first: first, log: log, quit: make(chan struct{}), sweep: first}
 }
 
 // Start begins to trim in the background. What is freed from then on is remembered.
@@ -141,7 +141,7 @@ func (t *Trimmer) turn() error {
 // look goes on with the pieces that had room when the volume was opened.
 func (t *Trimmer) look() error {
 	var found []uint64
-	end, steps := t.data.End, sweepStep
+	end, steps := t.sys.End(dtxn.Blocks), sweepStep
 	if t.host == nil {
 		end, steps = min(end, t.sweep+sweepCodes*dtxn.Piece), sweepCodes
 	}
@@ -308,7 +308,7 @@ func (t *Trimmer) All(progress func(done, all uint64)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paced = false
-	first, end := t.data.Start, t.data.End
+	first, end := t.first, t.sys.End(dtxn.Blocks)
 	for at := first; at < end; {
 		if t.v.Closing() {
 			return journal.ErrClosed

@@ -76,7 +76,7 @@ func TestTrimAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := &zeroed{sys: sys, times: map[uint64]int{}, left: left}
-		trim := NewTrimmer(v, sys, nil, data, slog.New(slog.DiscardHandler))
+		trim := NewTrimmer(v, sys, nil, data.Start, slog.New(slog.DiscardHandler))
 		var done, all uint64
 		err = trim.All(func(d, a uint64) { done, all = d, a })
 		if left > 0 {

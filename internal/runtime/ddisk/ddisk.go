@@ -9,6 +9,7 @@ package ddisk
 
 import (
 	"fmt"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -114,6 +115,12 @@ func (d *Disk) fail(err error) bool {
 
 // Size is the number of blocks.
 func (d *Disk) Size() uint64 { return d.d.Size() }
+
+// There yields the runs of the blocks [a, end) that are there (disk.There).
+func (d *Disk) There(a, end uint64) iter.Seq2[uint64, uint64] { return disk.There(d.d, a, end) }
+
+// CountThere is how many of the blocks [a, end) are there.
+func (d *Disk) CountThere(a, end uint64) uint64 { return disk.CountThere(d.d, a, end) }
 
 // InHole tells whether n blocks from a on lie in a hole of the device: a read of them costs it nothing.
 func (d *Disk) InHole(a, n uint64) bool {

@@ -19,9 +19,11 @@ import (
 // bits handed out set as well. They are loaded when a search needs them. A
 // window with bits handed out stays; of the others only the most recent do.
 type alloc struct {
-	first, limit uint64 // the bits handed out are [first, limit)
-	start        uint64 // the block that holds bit 0
-	read         func(blkno uint64) ([]byte, error)
+	first uint64        // the bits handed out are [first, end)
+	end   atomic.Uint64 // grows, with mu held; see ends.go
+	limit uint64        // bits from there on are never handed out
+	start uint64        // the block that holds bit 0
+	read  func(blkno uint64) ([]byte, error)
 
 	// commits of transactions that wrote bits hold it shared, from before their
 	// append until they have reported to done; who reads the bitmap as committed
@@ -32,7 +34,7 @@ type alloc struct {
 	next  uint64 // where the search without a wish goes on
 	win   map[uint64]*window
 	use   uint64  // ticks, for recency
-	free  []int32 // clear bits within [first, limit) per window, -1 = not counted yet
+	free  []int32 // clear bits within [first, end) per window, -1 = not counted yet
 	todo  int     // windows not counted yet
 	total uint64  // sum of the counts
 
@@ -42,8 +44,8 @@ type alloc struct {
 	streams [maxStreams]stream
 	recent  int // the one used last
 
-	freedBits atomic.Uint64 // cleared by transactions that committed, ever
-	back      uint64        // how often a bit came back, or some that were held
+	freedBits atomic.Uint64 // cleared by transactions that committed, ever, and how often the end grew
+	back      uint64        // how often a bit came back, or some that were held, or the end grew
 
 	// see spare.go
 	pieces  map[uint64]struct{} // with bits cleared, as far as nobody has asked; nil: nobody will
@@ -65,19 +67,26 @@ type window struct {
 }
 
 func newAlloc(b Bitmap, read func(uint64) ([]byte, error)) *alloc {
-	n := int((b.Limit + windowBits - 1) / windowBits)
 	a := &alloc{
 		first: b.First, limit: b.Limit, start: b.Start, read: read, next: b.First,
-		win: map[uint64]*window{}, rotors: map[uint64]uint64{}, free: make([]int32, n), todo: n,
+		win: map[uint64]*window{}, rotors: map[uint64]uint64{},
 	}
-	for i := range a.free {
-		a.free[i] = -1
+	end := b.End
+	if end == 0 {
+		end = b.Limit
 	}
+	a.grow(min(end, b.Limit))
 	return a
 }
 
 // has reports whether block b belongs to the bitmap.
-func (a *alloc) has(b uint64) bool { return b-a.start < uint64(len(a.free)) }
+func (a *alloc) has(b uint64) bool { return b-a.start < windows(a.limit) }
+
+// windows is the number of windows that bits up to end lie in.
+func windows(end uint64) uint64 { return (end + windowBits - 1) / windowBits }
+
+// none tells that there is no bit to be handed out, whatever the bitmap has.
+func (a *alloc) none() bool { return a.first >= a.end.Load() }
 
 // load returns window w; the caller holds gate exclusively and mu.
 func (a *alloc) load(w uint64) (*window, error) {
@@ -118,7 +127,7 @@ func (a *alloc) within(w uint64) (lo, hi uint64) {
 	if b := w * windowBits; b < a.first {
 		lo = min(a.first-b, windowBits)
 	}
-	return lo, max(lo, min(windowBits, a.limit-w*windowBits))
+	return lo, max(lo, min(windowBits, a.end.Load()-w*windowBits))
 }
 
 // clear counts the clear bits in [lo, hi).
@@ -153,7 +162,7 @@ func (x *window) find(lo, hi uint64) (uint64, bool) {
 // after the bit handed out last; from there on all around. ok is false when
 // there is none.
 func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
-	if a.first >= a.limit {
+	if a.none() {
 		return 0, false, nil
 	}
 	a.mu.Lock()
@@ -183,7 +192,7 @@ func (a *alloc) untilNone(search func() (uint64, bool, error)) (x uint64, ok boo
 // exchange hands out a clear bit in the place of another: the next one behind from; or if that is 0, one on a stretch
 // of the file, or else behind where onward says.
 func (a *alloc) exchange(p place, from uint64) (x uint64, ok bool, err error) {
-	if a.first >= a.limit {
+	if a.none() {
 		return 0, false, nil
 	}
 	a.mu.Lock()
@@ -274,7 +283,7 @@ func (a *alloc) turned(from, x uint64) {
 // isClear reports whether bit x is known to be clear, and not handed out. The caller holds mu.
 func (a *alloc) isClear(x uint64) bool {
 	w := a.win[x/windowBits]
-	return w != nil && a.first <= x && x < a.limit && w.bits[x%windowBits/64]>>(x%64)&1 == 0
+	return w != nil && a.first <= x && x < a.end.Load() && w.bits[x%windowBits/64]>>(x%64)&1 == 0
 }
 
 // search is take without what is held. The caller holds mu.
@@ -283,7 +292,7 @@ func (a *alloc) search(near uint64) (x uint64, ok bool, err error) {
 	if near != 0 {
 		from = near + 1
 	}
-	if from < a.first || from >= a.limit {
+	if from < a.first || from >= a.end.Load() {
 		from = a.first
 	}
 	n := uint64(len(a.free))
@@ -323,7 +332,7 @@ func (a *alloc) found(w uint64, win *window, i uint64) uint64 {
 	return x
 }
 
-// takeIn hands out the first clear bit of [lo, hi), which is within [first, limit); ok is
+// takeIn hands out the first clear bit of [lo, hi), which is within [first, end); ok is
 // false when there is none.
 func (a *alloc) takeIn(lo, hi uint64) (x uint64, ok bool, err error) {
 	a.mu.Lock()
@@ -405,7 +414,7 @@ func (a *alloc) ended(took []uint64, wrote []bitWrite) {
 		if w := a.win[i]; w != nil {
 			w.change(c.x%windowBits, c.new)
 		}
-		if a.free[i] >= 0 && a.first <= c.x && c.x < a.limit {
+		if a.first <= c.x && c.x < a.end.Load() && a.free[i] >= 0 {
 			if c.new {
 				a.free[i]--
 				a.total--
@@ -440,26 +449,20 @@ func (x *window) change(i uint64, set bool) {
 	}
 }
 
-// count returns the number of clear bits in [first, limit), as committed. The
+// count returns the number of clear bits in [first, end), as committed. The
 // first call reads the bitmap blocks that have not been read yet.
 func (a *alloc) count() (uint64, error) {
-	for w := range a.free {
-		a.mu.Lock()
-		n, todo := a.total, a.todo
-		known := a.free[w] >= 0
-		if todo == 0 {
-			a.mu.Unlock()
-			return n, nil
-		}
-		if !known {
-			if _, err := a.reload(uint64(w)); err != nil {
-				a.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.todo > 0 { // while a window was loaded, the end may have grown
+		for w := range uint64(len(a.free)) {
+			if a.free[w] >= 0 {
+				continue
+			}
+			if _, err := a.reload(w); err != nil { // lets go of mu
 				return 0, err
 			}
 		}
-		a.mu.Unlock()
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	return a.total, nil
 }

@@ -47,8 +47,9 @@ const (
 const MaxBlocks = 500
 
 // A Bitmap says where an allocation bitmap lies and which of its bits may be
-// handed out: [First, Limit). Bit i is bit i%32768 of block Start+i/32768.
-type Bitmap struct{ Start, First, Limit uint64 }
+// handed out: [First, End), where End may grow up to Limit (Extend). End 0 is Limit.
+// Bit i is bit i%32768 of block Start+i/32768.
+type Bitmap struct{ Start, First, Limit, End uint64 }
 
 // Layout tells the transaction system about the volume: its allocation bitmaps,
 // indexed by Blocks and Inodes, and the places where which objects lie.
@@ -177,6 +178,7 @@ type Txn struct {
 	failed   error        // why the transaction can only be aborted
 	first    []want       // locks to take first: those met in conflicts
 	took     [][]uint64   // hints taken, by the number of the allocator
+	ends     [2]uint64    // what is proposed to it ends there; 0: it has not asked yet
 	bits     [][]bitWrite // bits written in its bitmap, in this order
 	lastKey  uint64       // the bit read last, and its value;
 	lastBit  bool
@@ -443,6 +445,7 @@ func (t *Txn) end(wrote bool) {
 		t.took[i], t.bits[i] = t.took[i][:0], t.bits[i][:0]
 	}
 	t.lastOK, t.placed = false, false
+	t.ends = [2]uint64{}
 	t.failed = nil
 }
 

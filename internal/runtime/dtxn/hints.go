@@ -31,20 +31,30 @@ func (t *Txn) Ahead(blkno, n uint64) {
 
 // TryAllocHint is AllocHint.
 func (t *Txn) TryAllocHint(which, near uint64) (x uint64, ok bool, err error) {
+	of := which
+	if which == Exchange {
+		of = Blocks
+	}
+	if t.ends[of] == 0 {
+		t.ends[of] = t.s.End(of)
+	}
 	switch which {
 	case Exchange:
-		which = Blocks
 		x, ok, err = t.s.exchange(place{t.owner, near, t.block, t.placed})
 	case Blocks:
-		x, ok, err = t.s.hint(which, place{t.owner, near, onLine(t.block, t.leads), t.placed})
+		x, ok, err = t.s.hint(of, place{t.owner, near, onLine(t.block, t.leads), t.placed})
 	default:
-		x, ok, err = t.s.hint(which, place{near: near})
+		x, ok, err = t.s.hint(of, place{near: near})
 	}
 	t.placed = t.placed && t.leads
-	if err != nil {
+	switch {
+	case err != nil:
 		err = t.refuse(err)
-	} else if ok {
-		t.took[which] = append(t.took[which], x)
+	case ok && x >= t.ends[of]: // there was no such bit when it began, so it begins again
+		t.s.alloc[of].giveBack(x)
+		err = t.refuse(ErrConflict)
+	case ok:
+		t.took[of] = append(t.took[of], x)
 	}
 	return x, ok, err
 }

@@ -78,7 +78,7 @@ func (s *System) exchange(p place) (x uint64, ok bool, err error) {
 	if x, ok, err = a.exchange(p, 0); !ok || err != nil || s.layout.Host == nil {
 		return x, ok, err
 	}
-	if s.layout.Returns && s.ample.is(s.layout.Host, s.base+a.limit) && s.reserve(Blocks, x) == nil {
+	if s.layout.Returns && s.ample.is(s.layout.Host, s.base+a.end.Load()) && s.reserve(Blocks, x) == nil {
 		return x, true, nil
 	}
 	if x, ok, err = s.ifBacked(x); ok || err != nil {
@@ -124,7 +124,7 @@ func (s *System) elsewhere(which uint64) (x uint64, ok bool, err error) {
 		s.refused.Add(1)
 		return 0, false, nil
 	}
-	first, limit := s.home(which, a.first), s.home(which, a.limit-1)+1
+	first, limit := s.home(which, a.first), s.home(which, a.end.Load()-1)+1
 	from := m.next.Load()
 	if from < first || from >= limit {
 		from = first
@@ -159,7 +159,7 @@ func (s *System) within(which, lo, hi uint64) (x uint64, ok bool, err error) {
 	if which == Inodes {
 		from, to = (lo-s.inodes)*smallPerBlock, (hi-s.inodes)*smallPerBlock
 	}
-	x, ok, err = a.takeIn(max(from, a.first), min(to, a.limit))
+	x, ok, err = a.takeIn(max(from, a.first), min(to, a.end.Load()))
 	if !ok || err != nil {
 		return 0, false, err
 	}

@@ -117,8 +117,8 @@ func (a *alloc) hold(lo, min uint64, spare func(Run)) (runs []Run, err error) {
 	if lo < a.first {
 		lo = a.first
 	}
-	if hi > a.limit {
-		hi = a.limit
+	if end := a.end.Load(); hi > end {
+		hi = end
 	}
 	if lo >= hi {
 		return nil, nil

@@ -50,6 +50,10 @@ func (s *System) Scrub(ctx context.Context, pass journal.Scrub) (journal.ScrubCo
 	return pass.Run(ctx, s.j)
 }
 
+// Scrubbed is how many blocks before end, and pages of the tree of codes, there are for a pass to deal with if all are
+// in use.
+func (s *System) Scrubbed(end uint64) uint64 { return s.j.Scrubbed(end) }
+
 // Damaged lists the blocks that were found damaged so far.
 func (s *System) Damaged() []uint64 { return s.j.Damaged() }
 

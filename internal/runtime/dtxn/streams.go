@@ -91,7 +91,7 @@ func onLine(n uint64, leads bool) uint64 {
 // takeFor is take for a file. WRITEs side by side come in any order: each block of the file has its place on a line
 // with the others.
 func (a *alloc) takeFor(p place) (x uint64, ok bool, err error) {
-	if p.owner == 0 || a.first >= a.limit {
+	if p.owner == 0 || a.none() {
 		return a.take(p.near)
 	}
 	a.mu.Lock()

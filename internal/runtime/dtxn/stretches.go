@@ -122,7 +122,7 @@ func (a *alloc) inOrder(p place) (x uint64, ok bool, err error) {
 // be let go of in between.
 func (a *alloc) clearRun(from uint64) (x uint64, ok bool, err error) {
 	const windows = rotorSpan / windowBits
-	if from >= a.limit { // of a volume that is damaged, where there is room nowhere
+	if from >= a.end.Load() { // of a volume that is damaged, where there is room nowhere
 		from = a.first
 	}
 	region := from / rotorSpan * windows

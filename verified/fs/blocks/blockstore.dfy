@@ -201,12 +201,13 @@ module BlockStore {
     method FindInode(txn: Txn, near: uint64) returns (ok: bool, ino: uint64)
       modifies txn.inodes
       requires Valid() && txn.volume == volume
-      ensures ok ==> OkIno(geometry, ino) && 2 < ino && ino in inodes && inodes[ino].meta.ty == 0
+      ensures ok ==> OkIno(geometry, ino) && 2 < ino < txn.inodes.end && ino in inodes && inodes[ino].meta.ty == 0
       ensures GotInodes(txn) <= old(GotInodes(txn)) + (if ok then 1 else 0) && (!ok ==> txn.inodes.Dry())
     {
       ok, ino := false, 0;
       while !ok
-        invariant ok ==> OkIno(geometry, ino) && 2 < ino && ino in inodes && inodes[ino].meta.ty == 0
+        invariant ok ==>
+          OkIno(geometry, ino) && 2 < ino < txn.inodes.end && ino in inodes && inodes[ino].meta.ty == 0
         invariant Valid() && GotInodes(txn) <= old(GotInodes(txn)) + (if ok then 1 else 0)
         decreases if ok then 0 else 1, txn.inodes.left
       {
@@ -290,7 +291,7 @@ module BlockStore {
       requires Valid() && txn.volume == volume && |b.data| == 4096
       ensures Valid() && inodes == old(inodes)
       ensures !ok ==> blocks == old(blocks) && used == old(used)
-      ensures ok ==> OkBlk(geometry, bn) && bn in old(used) && !old(used)[bn]
+      ensures ok ==> OkBlk(geometry, bn) && bn < txn.blocks.end && bn in old(used) && !old(used)[bn]
       ensures ok ==> used == old(used)[bn := true] && blocks == old(blocks)[bn := old(b.data)]
       ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if ok then 1 else 0)
       ensures !ok && !exchange ==> txn.blocks.Dry()
@@ -307,13 +308,13 @@ module BlockStore {
     method TakeBlock(txn: Txn, exchange: bool, near: uint64) returns (bn: uint64)
       modifies txn.blocks
       requires Valid() && txn.volume == volume
-      ensures bn != 0 ==> OkBlk(geometry, bn) && bn in used && !used[bn]
+      ensures bn != 0 ==> OkBlk(geometry, bn) && bn < txn.blocks.end && bn in used && !used[bn]
       ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if bn != 0 then 1 else 0)
       ensures bn == 0 && !exchange ==> txn.blocks.Dry()
     {
       bn := 0;
       while bn == 0
-        invariant bn != 0 ==> OkBlk(geometry, bn) && bn in used && !used[bn]
+        invariant bn != 0 ==> OkBlk(geometry, bn) && bn < txn.blocks.end && bn in used && !used[bn]
         invariant Valid() && GotBlocks(txn) <= old(GotBlocks(txn)) + (if bn != 0 then 1 else 0)
         decreases if bn != 0 then 0 else 1, txn.blocks.left
       {

@@ -111,14 +111,15 @@ module Answers {
     }
   }
 
-  method Fsstat(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64)
-    returns (st: uint32, space: V.Space)
+  method Fsstat(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64,
+    blocksEnd: uint64, inodesEnd: uint64) returns (st: uint32, space: V.Space)
     modifies call`file
-    requires Sound(d) && txn.volume == d.fs.volume
+    requires Sound(d) && txn.volume == d.fs.volume && Ends(d.fs.geometry, blocksEnd, inodesEnd)
     ensures st == 0 ==> Whole(call.file) && V.FsstatOk(AbsOf(d), N.Handle(ino, gen), File(call, ino), space)
     ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && call.file == null
-    ensures Counted(d, blocks, inodes) ==> Room.Told(space, |FreeBlocks(d)|, |FreeInodes(d)|)
-  { st, space, call.file := VolumeOps.Fsstat(txn, d, ino, gen, blocks, inodes); }
+    ensures Counted(d, blocks, inodes, blocksEnd, inodesEnd) ==>
+      Room.Told(space, |FreeBlocks(d, blocksEnd)|, |FreeInodes(d, inodesEnd)|)
+  { st, space, call.file := VolumeOps.Fsstat(txn, d, ino, gen, blocks, inodes, blocksEnd, inodesEnd); }
 
   method Fsinfo(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, info: V.Info)
     modifies call`file

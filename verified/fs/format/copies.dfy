@@ -142,15 +142,15 @@ module SuperblockCopies {
   method Find(d: Disk) returns (which: uint32, why: uint32, s: Super, ghost b: seq<byte>, ghost c: seq<byte>,
     ghost first: uint32, ghost copy: uint32)
     requires d.Valid() && 2 <= |d.cur|
-    ensures which <= COPY && (which != NONE ==> SuperOk(s) && s.size as int <= |d.cur|)
+    ensures which <= COPY && (which != NONE ==> SuperOk(s) && s.extent.room as int <= |d.cur|)
     ensures Says(first, b) && (Asks(first) ==> Says(copy, c)) && (first == UNREAD || copy == UNREAD ==> Erred(d))
     // block 0 counts where it is a superblock; else the copy, where block 0 may have been one
     ensures which == FIRST ==> first == 0 && s == SuperAt(b)
     ensures which == COPY ==> Asks(first) && copy == 0 && s == SuperAt(c)
     ensures which == NONE && why != LARGER ==> first != 0 && !(Asks(first) && copy == 0)
     ensures if why != LARGER then why == first else which == NONE &&
-      if first == 0 then SuperAt(b).size as int > |d.cur| else
-        Asks(first) && copy == 0 && SuperAt(c).size as int > |d.cur|
+      if first == 0 then SuperAt(b).extent.room as int > |d.cur| else
+        Asks(first) && copy == 0 && SuperAt(c).extent.room as int > |d.cur|
     // where there is no volume none is found, and what is found after a crash of Commission or Restore is the volume
     ensures why != UNREAD && |b| == 4096 && U64At(b, 0) != MAGIC ==> which == NONE
   {
@@ -165,7 +165,7 @@ module SuperblockCopies {
       copy := last;
       which := if last == 0 then COPY else NONE;
     }
-    if which != NONE && s.size > n {
+    if which != NONE && s.extent.room > n {
       which, why := NONE, LARGER;
     }
   }

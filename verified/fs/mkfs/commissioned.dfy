@@ -118,14 +118,15 @@ module Commissioned {
     2 <= |i| && |i[|i|-1]| == 4096 && Acceptable(i[|i|-1]) && SuperAt(i[|i|-1]) == s &&
       RecOK(Making.JGeo(s, seal), i, v, {})
   }
-  // Makes the volume s, with an empty root directory. zeroed: the device is all zeros. blank: what it held is no volume
-  // any more, durably; from then on a crash at any operation leaves none, or from the one that writes block 0 on all of
-  // this one.
+  // Makes the volume s, with an empty root directory. zeroed: bitmaps, inodes, and records are all zeros. blank: what
+  // it held is no volume any more, durably; from then on a crash at any operation leaves none, or from the one that
+  // writes block 0 on all of this one.
   method Make(d: Disk, s: Super, seal: Seals.Seal, pages: CodePages.Pages, zeroed: bool, mode: uint32, uid: uint32,
     gid: uint32) returns (io: bool, ghost blank: bool, ghost v: St)
     requires d.Valid() && |d.cur| == s.size as int && SuperOk(s) && Making.LogOk(s) && Making.SealOk(s, seal) &&
       d.owner == map[] && (forall i: Img :: i in d.ok)
-    requires zeroed ==> forall a :: 0 <= a < |d.cur| ==> d.poss[a] == iset{Zeros(4096)}
+    requires zeroed ==> forall a :: s.geometry.inodeBitmap as int <= a < s.geometry.data0 as int ==>
+      d.poss[a] == iset{Zeros(4096)}
     requires pages.t == seal.t && pages.first == 1
     modifies d, seal, pages
     ensures d.Valid() && (if io then blank else d.bad || Erred(d))

@@ -58,9 +58,10 @@ module Making {
     ensures why == TOOLARGE ==> size as int >= 256 * 0x7FFF_FFFE || log >= 0xFFFF_FFFE
     ensures why == 0 ==> log as int <= 2 + 16 * s.lognd as int + s.lognr as int <= log as int + 2
     ensures why == 0 ==> s == Super(size, s.lognd, s.lognr, s.geometry, 1, sec, nsec, 0, uuid0, uuid1, key0, key1, key2,
-      key3, s.pages)
+      key3, s.pages, All(size, s.geometry))
   {
-    s := Super(0, 0, 0, Geometry(0, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    var none := Geometry(0, 0, 0, 0, 0, 0, 0);
+    s := Super(0, 0, 0, none, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, All(0, none));
     why := TOOSMALL;
     if size < 2 || size - 1 <= log { return; }
     var l, home := log, size - 1 - log;     // home: and the tree
@@ -74,7 +75,8 @@ module Making {
     // half of it for small groups, half for large ones, which need some room at least
     var small := if l / 2 < l - 1002 then l / 2 else l - 1002;
     var units := small / 16;
-    s := Super(size, units, l - 2 - 16 * units, g, 1, sec, nsec, 0, uuid0, uuid1, key0, key1, key2, key3, pages);
+    s := Super(size, units, l - 2 - 16 * units, g, 1, sec, nsec, 0, uuid0, uuid1, key0, key1, key2, key3, pages,
+      All(size, g));
     why := if pages < 0x7FFF_FFFF && l < 0x1_0000_0000 then 0 else TOOLARGE;
   }
 

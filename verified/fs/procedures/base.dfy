@@ -56,21 +56,23 @@ module ProcedureBase {
   function ToFree(d: DirFs, i: uint64): uint64 reads d, d.fs
   { if OkIno(d.fs.geometry, i) && i in d.fs.metas then d.fs.metas[i].shrink else 0 }
 
-  // what is free
-  function FreeBlocks(d: DirFs): set<uint64> reads d.fs.trees.store
-  { var store := d.fs.trees.store; set b | b in store.used && OkBlk(d.fs.geometry, b) && !store.used[b] }
-  function FreeInodes(d: DirFs): set<uint64> reads d.fs
-  { set i | i in d.fs.metas && OkIno(d.fs.geometry, i) && 2 < i && d.fs.metas[i].ty == 0 }
+  // what is free of the blocks, or inodes, that the volume has so far: those before end
+  function FreeBlocks(d: DirFs, end: uint64): set<uint64> reads d.fs.trees.store
+  { var store := d.fs.trees.store; set b | b in store.used && OkBlk(d.fs.geometry, b) && b < end && !store.used[b] }
+  function FreeInodes(d: DirFs, end: uint64): set<uint64> reads d.fs
+  { set i | i in d.fs.metas && OkIno(d.fs.geometry, i) && 2 < i < end && d.fs.metas[i].ty == 0 }
   // the transaction begins with this volume
   predicate Begins(txn: Txn, d: DirFs) reads d.fs, d.fs.trees.store, txn.blocks, txn.inodes
   {
-    txn.blocks != txn.inodes && txn.blocks.clear == FreeBlocks(d) && txn.blocks.given == {} &&
-    txn.inodes.clear == FreeInodes(d) && txn.inodes.given == {}
+    txn.blocks != txn.inodes && txn.blocks.clear == FreeBlocks(d, txn.blocks.end) && txn.blocks.given == {} &&
+    txn.inodes.clear == FreeInodes(d, txn.inodes.end) && txn.inodes.given == {}
   }
   // what a procedure finds of what it may need. worn: see Worn
   datatype Stock = Stock(begins: bool, blocks: set<uint64>, inodes: set<uint64>, worn: bool)
   function StockOf(txn: Txn, d: DirFs): Stock reads d, d.fs, d.fs.trees.store, txn.blocks, txn.inodes
-  { Stock(Begins(txn, d), FreeBlocks(d), FreeInodes(d), Room.Worn(AbsOf(d))) }
+  {
+    Stock(Begins(txn, d), FreeBlocks(d, txn.blocks.end), FreeInodes(d, txn.inodes.end), Room.Worn(AbsOf(d)))
+  }
   // what others have left of it, if the allocator has said that there is no more
   function Remains(txn: Txn, k: Stock): Room.Room reads txn.blocks, txn.inodes
   {

@@ -70,7 +70,8 @@ module KeptOps {
     ensures st != 0 ==> L.KeepErr(old(AbsOf(d)), N.Handle(ino, gen), st)
     ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, false)
     // nothing is taken of what is free
-    ensures st == 0 ==> FreeBlocks(d) == old(FreeBlocks(d)) && FreeInodes(d) == old(FreeInodes(d))
+    ensures st == 0 ==> FreeBlocks(d, txn.blocks.end) == old(FreeBlocks(d, txn.blocks.end)) &&
+      FreeInodes(d, txn.inodes.end) == old(FreeInodes(d, txn.inodes.end))
     ensures st == 0 ==> forall i: uint64, n: seq<byte> {:trigger NoPlace(d, i, n)} ::
       NoPlace(d, i, n) <==> old(NoPlace(d, i, n))
   {
@@ -92,7 +93,7 @@ module KeptOps {
     assert NameTree.Fits(ino, ms[ino]) && fl < 0xffff_fffe;
     first := PutKept(txn, d, ino, ip, fl, nl, s, ns);
     TakesNothing(ms, ino, s, ns);
-    assert FreeInodes(d) == old(FreeInodes(d));
+    assert FreeInodes(d, txn.inodes.end) == old(FreeInodes(d, txn.inodes.end));
     KeepOk(d.fs.geometry, ms, d.dirs, ino, s, ns);
     KeepShows(d.fs.geometry, ms, d.fs.files, d.fs.held, d.dirs, d.places, ino, s, ns);
   }

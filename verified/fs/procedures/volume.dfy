@@ -24,30 +24,34 @@ module VolumeOps {
 
   // blocks, inodes: how many are free, as the allocator has counted (Counted): as committed, when no other transaction
   // that changes it is under way, and on a sparse image no more than its host has room for. Nothing checks that, so no
-  // more is reported than there are.
-  method Fsstat(txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64)
-    returns (st: uint32, s: V.Space, after: Bytes?)
-    requires Sound(d) && txn.volume == d.fs.volume
+  // more is reported than there are. The volume has those before the ends so far.
+  method Fsstat(txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64, blocksEnd: uint64,
+    inodesEnd: uint64) returns (st: uint32, s: V.Space, after: Bytes?)
+    requires Sound(d) && txn.volume == d.fs.volume && Ends(d.fs.geometry, blocksEnd, inodesEnd)
     ensures st == 0 ==> after != null && |after.data| == 256 &&
       V.FsstatOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), s)
-    ensures s.tbytes as int == 4096 * (d.fs.geometry.data1 - d.fs.geometry.data0) as int &&
-      s.tfiles == d.fs.geometry.ninode - 3
+    ensures s.tbytes as int == 4096 * (blocksEnd - d.fs.geometry.data0) as int && s.tfiles == inodesEnd - 3
     ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
-    ensures Counted(d, blocks, inodes) ==> Room.Told(s, |FreeBlocks(d)|, |FreeInodes(d)|)
+    ensures Counted(d, blocks, inodes, blocksEnd, inodesEnd) ==>
+      Room.Told(s, |FreeBlocks(d, blocksEnd)|, |FreeInodes(d, inodesEnd)|)
   {
-    if Counted(d, blocks, inodes) {
-      AtMost(FreeBlocks(d), d.fs.geometry.data0 as int, d.fs.geometry.data1 as int);
-      AtMost(FreeInodes(d), 3, d.fs.geometry.ninode as int);
+    if Counted(d, blocks, inodes, blocksEnd, inodesEnd) {
+      AtMost(FreeBlocks(d, blocksEnd), d.fs.geometry.data0 as int, blocksEnd as int);
+      AtMost(FreeInodes(d, inodesEnd), 3, inodesEnd as int);
     }
     st, after := Getattr(txn, d, ino, gen);
-    var all := d.fs.geometry.data1 - d.fs.geometry.data0;
-    var files := d.fs.geometry.ninode - 3;    // 0 to 2 are not given out
+    var all := blocksEnd - d.fs.geometry.data0;
+    var files := inodesEnd - 3;    // 0 to 2 are not given out
     var b := Least(blocks, all);
     var i := Least(inodes, files);
     s := V.Space(4096 * all, 4096 * b, 4096 * b, files, i, i, 0);
   }
-  predicate Counted(d: DirFs, blocks: uint64, inodes: uint64) reads d.fs, d.fs.trees.store
-  { blocks as int == |FreeBlocks(d)| && inodes as int == |FreeInodes(d)| }
+  // where what a volume has so far may end
+  predicate Ends(g: Geometry, blocksEnd: uint64, inodesEnd: uint64)
+  { g.data0 <= blocksEnd <= g.data1 && 3 <= inodesEnd }
+  predicate Counted(d: DirFs, blocks: uint64, inodes: uint64, blocksEnd: uint64, inodesEnd: uint64)
+    reads d.fs, d.fs.trees.store
+  { blocks as int == |FreeBlocks(d, blocksEnd)| && inodes as int == |FreeInodes(d, inodesEnd)| }
   lemma AtMost(s: set<uint64>, lo: int, hi: int)
     requires 0 <= lo <= hi < 0x1_0000_0000_0000_0000
     requires forall x: uint64 {:trigger x in s} | x in s :: lo <= x as int < hi

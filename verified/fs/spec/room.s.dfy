@@ -1,7 +1,8 @@
 // THE SPECIFICATION of when a volume is full: NFS3ERR_NOSPC is the answer only if less is free than the call needs
 // (Lacks).
 //
-// What is free is a part of the volume's state: the blocks and inodes that no bitmap has, when the call begins.
+// What is free is a part of the volume's state: the blocks and inodes that no bitmap has, when the call begins, of
+// those that the volume has so far. It may get more while it is served, and never fewer.
 // Two things come off that: what other calls under way have been given, or are about to give back; and on a sparse
 // image what has no room on its host yet, when the host gives no more.
 include "nfs3.s.dfy"
@@ -59,7 +60,7 @@ module NfsRoom {
     requires 0 <= off && 0 <= len
   { Need(4 * |Blocks(off, len) - held|, 0) }
 
-  // 3.3.18 FSSTAT: what is free, where so many blocks and inodes are
+  // 3.3.18 FSSTAT: what is free, where so many blocks and inodes are of those that the volume has so far
   predicate Told(s: Space, blocks: int, inodes: int)
   { s.fbytes as int == BLOCK as int * blocks && s.ffiles as int == inodes }
 }

@@ -135,7 +135,7 @@ func Readdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissio
 	}
 	return st, eof
 }
-func Fsstat(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, blocks uint64, inodes uint64) (uint32, nfsvolume.Space) {
+func Fsstat(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, blocks uint64, inodes uint64, blocksEnd uint64, inodesEnd uint64) (uint32, nfsvolume.Space) {
 	var st uint32 = 0
 	var _ = st
 	var space nfsvolume.Space = nfsvolume.Type_Space_().Default().(nfsvolume.Space)
@@ -146,7 +146,7 @@ func Fsstat(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, g
 	var _ = out2
 	var out3 *dbytes.Bytes
 	var _ = out3
-	out1, out2, out3 = volumeops.Fsstat(txn, d, ino, gen, blocks, inodes)
+	out1, out2, out3 = volumeops.Fsstat(txn, d, ino, gen, blocks, inodes, blocksEnd, inodesEnd)
 	st = out1
 	space = out2
 	call.File = out3

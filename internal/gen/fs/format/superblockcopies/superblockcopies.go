@@ -198,7 +198,7 @@ func Find(d *ddisk.Disk) (uint32, uint32, superblockformat.Super) {
 			return NONE()
 		}()
 	}
-	if which != NONE() && s.Size() > n {
+	if which != NONE() && s.Extent().Room() > n {
 		which, why = NONE(), LARGER()
 	}
 	return which, why, s

@@ -4,6 +4,7 @@ package superblockformat
 
 import (
 	dafny "tansy/internal/gen/dafny"
+	deviceruns "tansy/internal/gen/fs/format/deviceruns"
 	marshal "tansy/internal/gen/fs/format/marshal"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	checksum "tansy/internal/runtime/checksum"
@@ -39,12 +40,13 @@ type Super_Super struct {
 	Key2     uint64
 	Key3     uint64
 	Pages    uint64
+	Extent   Extent
 }
 
 func (Super_Super) isSuper() {}
 
-func CreateSuper(Size uint64, Lognd uint64, Lognr uint64, Geometry volumegeometry.Geometry, Rootgen uint64, Ctime uint64, Ctimens uint32, Compat uint32, Uuid0 uint64, Uuid1 uint64, Key0 uint64, Key1 uint64, Key2 uint64, Key3 uint64, Pages uint64) Super {
-	return Super{Super_Super{Size, Lognd, Lognr, Geometry, Rootgen, Ctime, Ctimens, Compat, Uuid0, Uuid1, Key0, Key1, Key2, Key3, Pages}}
+func CreateSuper(Size uint64, Lognd uint64, Lognr uint64, Geometry volumegeometry.Geometry, Rootgen uint64, Ctime uint64, Ctimens uint32, Compat uint32, Uuid0 uint64, Uuid1 uint64, Key0 uint64, Key1 uint64, Key2 uint64, Key3 uint64, Pages uint64, Extent Extent) Super {
+	return Super{Super_Super{Size, Lognd, Lognr, Geometry, Rootgen, Ctime, Ctimens, Compat, Uuid0, Uuid1, Key0, Key1, Key2, Key3, Pages, Extent}}
 }
 
 func (_this Super) Is_Super() bool {
@@ -112,13 +114,17 @@ func (_this Super) Pages() uint64 {
 	return _this.Get().(Super_Super).Pages
 }
 
+func (_this Super) Extent() Extent {
+	return _this.Get().(Super_Super).Extent
+}
+
 func (_this Super) String() string {
 	switch data := _this.Get().(type) {
 	case nil:
 		return "null"
 	case Super_Super:
 		{
-			return "superblockformat.Super.Super" + "(" + dafny.String(data.Size) + ", " + dafny.String(data.Lognd) + ", " + dafny.String(data.Lognr) + ", " + dafny.String(data.Geometry) + ", " + dafny.String(data.Rootgen) + ", " + dafny.String(data.Ctime) + ", " + dafny.String(data.Ctimens) + ", " + dafny.String(data.Compat) + ", " + dafny.String(data.Uuid0) + ", " + dafny.String(data.Uuid1) + ", " + dafny.String(data.Key0) + ", " + dafny.String(data.Key1) + ", " + dafny.String(data.Key2) + ", " + dafny.String(data.Key3) + ", " + dafny.String(data.Pages) + ")"
+			return "superblockformat.Super.Super" + "(" + dafny.String(data.Size) + ", " + dafny.String(data.Lognd) + ", " + dafny.String(data.Lognr) + ", " + dafny.String(data.Geometry) + ", " + dafny.String(data.Rootgen) + ", " + dafny.String(data.Ctime) + ", " + dafny.String(data.Ctimens) + ", " + dafny.String(data.Compat) + ", " + dafny.String(data.Uuid0) + ", " + dafny.String(data.Uuid1) + ", " + dafny.String(data.Key0) + ", " + dafny.String(data.Key1) + ", " + dafny.String(data.Key2) + ", " + dafny.String(data.Key3) + ", " + dafny.String(data.Pages) + ", " + dafny.String(data.Extent) + ")"
 		}
 	default:
 		{
@@ -132,7 +138,7 @@ func (_this Super) Equals(other Super) bool {
 	case Super_Super:
 		{
 			data2, ok := other.Get().(Super_Super)
-			return ok && data1.Size == data2.Size && data1.Lognd == data2.Lognd && data1.Lognr == data2.Lognr && data1.Geometry.Equals(data2.Geometry) && data1.Rootgen == data2.Rootgen && data1.Ctime == data2.Ctime && data1.Ctimens == data2.Ctimens && data1.Compat == data2.Compat && data1.Uuid0 == data2.Uuid0 && data1.Uuid1 == data2.Uuid1 && data1.Key0 == data2.Key0 && data1.Key1 == data2.Key1 && data1.Key2 == data2.Key2 && data1.Key3 == data2.Key3 && data1.Pages == data2.Pages
+			return ok && data1.Size == data2.Size && data1.Lognd == data2.Lognd && data1.Lognr == data2.Lognr && data1.Geometry.Equals(data2.Geometry) && data1.Rootgen == data2.Rootgen && data1.Ctime == data2.Ctime && data1.Ctimens == data2.Ctimens && data1.Compat == data2.Compat && data1.Uuid0 == data2.Uuid0 && data1.Uuid1 == data2.Uuid1 && data1.Key0 == data2.Key0 && data1.Key1 == data2.Key1 && data1.Key2 == data2.Key2 && data1.Key3 == data2.Key3 && data1.Pages == data2.Pages && data1.Extent.Equals(data2.Extent)
 		}
 	default:
 		{
@@ -153,7 +159,7 @@ type type_Super_ struct {
 }
 
 func (_this type_Super_) Default() interface{} {
-	return Super{Super_Super{0, 0, 0, volumegeometry.Type_Geometry_().Default().(volumegeometry.Geometry), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}
+	return Super{Super_Super{0, 0, 0, volumegeometry.Type_Geometry_().Default().(volumegeometry.Geometry), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Type_Extent_().Default().(Extent)}}
 }
 
 func (_this type_Super_) String() string {
@@ -162,14 +168,163 @@ func (_this type_Super_) String() string {
 
 // End of data type Super
 
+// Definition of data type Extent
+type Extent struct {
+	Data_Extent_
+}
+
+func (_this Extent) Get() Data_Extent_ {
+	return _this.Data_Extent_
+}
+
+type Data_Extent_ interface {
+	isExtent()
+}
+
+type Extent_Extent struct {
+	Room     uint64
+	DataEnd  uint64
+	InodeEnd uint64
+	Runs     deviceruns.Runs
+}
+
+func (Extent_Extent) isExtent() {}
+
+func CreateExtent(Room uint64, DataEnd uint64, InodeEnd uint64, Runs deviceruns.Runs) Extent {
+	return Extent{Extent_Extent{Room, DataEnd, InodeEnd, Runs}}
+}
+
+func (_this Extent) Is_Extent() bool {
+	_, ok := _this.Get().(Extent_Extent)
+	return ok
+}
+
+func (_this Extent) Room() uint64 {
+	return _this.Get().(Extent_Extent).Room
+}
+
+func (_this Extent) DataEnd() uint64 {
+	return _this.Get().(Extent_Extent).DataEnd
+}
+
+func (_this Extent) InodeEnd() uint64 {
+	return _this.Get().(Extent_Extent).InodeEnd
+}
+
+func (_this Extent) Runs() deviceruns.Runs {
+	return _this.Get().(Extent_Extent).Runs
+}
+
+func (_this Extent) String() string {
+	switch data := _this.Get().(type) {
+	case nil:
+		return "null"
+	case Extent_Extent:
+		{
+			return "superblockformat.Extent.Extent" + "(" + dafny.String(data.Room) + ", " + dafny.String(data.DataEnd) + ", " + dafny.String(data.InodeEnd) + ", " + dafny.String(data.Runs) + ")"
+		}
+	default:
+		{
+			return "<unexpected>"
+		}
+	}
+}
+
+func (_this Extent) Equals(other Extent) bool {
+	switch data1 := _this.Get().(type) {
+	case Extent_Extent:
+		{
+			data2, ok := other.Get().(Extent_Extent)
+			return ok && data1.Room == data2.Room && data1.DataEnd == data2.DataEnd && data1.InodeEnd == data2.InodeEnd && data1.Runs.Equals(data2.Runs)
+		}
+	default:
+		{
+			return false // unexpected
+		}
+	}
+}
+
+func (_this Extent) EqualsGeneric(other interface{}) bool {
+	typed, ok := other.(Extent)
+	return ok && _this.Equals(typed)
+}
+func Type_Extent_() dafny.Type {
+	return type_Extent_{}
+}
+
+type type_Extent_ struct {
+}
+
+func (_this type_Extent_) Default() interface{} {
+	return Extent{Extent_Extent{0, 0, 0, deviceruns.Type_Runs_().Default().(deviceruns.Runs)}}
+}
+
+func (_this type_Extent_) String() string {
+	return "superblockformat.Extent"
+}
+
+// End of data type Extent
+
 // Definition of functions
 func MAGIC() uint64 {
 	return uint64(23439910508585300)
 }
 func VERSION() uint32 {
+	return uint32(5)
+}
+func WHOLE() uint32 {
 	return uint32(4)
 }
+func All(size uint64, g volumegeometry.Geometry) Extent {
+	return Extent{Extent_Extent{size, g.Data1(), g.Ninode(), deviceruns.Runs{deviceruns.Runs_NoRun{}}}}
+}
+func Locate(s Super, a uint64) (bool, uint64, uint64) {
+	var there bool = false
+	var _ = there
+	var at uint64 = 0
+	var _ = at
+	var n uint64 = 0
+	var _ = n
+	if s.Extent().Runs().Is_NoRun() {
+		there, at, n = true, a, s.Size()-a
+		return there, at, n
+	}
+	if a == s.Size()-uint64(1) {
+		there, at, n = true, s.Extent().Room()-uint64(1), uint64(1)
+		return there, at, n
+	}
+	var out1 bool
+	var _ = out1
+	var out2 uint64
+	var _ = out2
+	var out3 uint64
+	var _ = out3
+	out1, out2, out3 = deviceruns.Find(s.Extent().Runs(), a, s.Size()-uint64(1))
+	there = out1
+	at = out2
+	n = out3
+	return there, at, n
+}
 func Encode(s Super) *dbytes.Bytes {
+	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = b
+	var out1 *dbytes.Bytes
+	var _ = out1
+	out1 = Fields(s)
+	b = out1
+	var r deviceruns.Runs
+	var _ = r
+	r = s.Extent().Runs()
+	if r.Is_Run() {
+		marshal.Put64(b, uint64(184), s.Extent().Room())
+		marshal.Put64(b, uint64(192), s.Extent().DataEnd())
+		marshal.Put64(b, uint64(200), s.Extent().InodeEnd())
+	}
+	PutRuns(b, r, uint64(0))
+	Seal(b)
+	return b
+}
+func Fields(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	var out1 *dbytes.Bytes
@@ -177,7 +332,12 @@ func Encode(s Super) *dbytes.Bytes {
 	out1 = dbytes.NewBytes(uint64(4096))
 	b = out1
 	marshal.Put64(b, uint64(0), MAGIC())
-	marshal.Put32(b, uint64(8), VERSION())
+	marshal.Put32(b, uint64(8), func() uint32 {
+		if s.Extent().Runs().Is_NoRun() {
+			return WHOLE()
+		}
+		return VERSION()
+	}())
 	marshal.Put32(b, uint64(12), uint32(0))
 	marshal.Put64(b, uint64(24), s.Size())
 	marshal.Put64(b, uint64(32), s.Lognd())
@@ -200,8 +360,16 @@ func Encode(s Super) *dbytes.Bytes {
 	marshal.Put64(b, uint64(160), s.Key3())
 	marshal.Put64(b, uint64(168), s.Pages())
 	marshal.Put64(b, uint64(176), s.Geometry().Slot0())
-	Seal(b)
 	return b
+}
+func PutRuns(b *dbytes.Bytes, r deviceruns.Runs, i uint64) {
+	if r.Is_NoRun() {
+		marshal.Put64(b, uint64(208), i)
+		return
+	}
+	PutRuns(b, r.Later(), i+uint64(1))
+	marshal.Put64(b, uint64(216)+uint64(16)*i, r.At())
+	marshal.Put64(b, uint64(224)+uint64(16)*i, r.N())
 }
 func Seal(b *dbytes.Bytes) {
 	var sum *dbytes.Bytes
@@ -225,28 +393,51 @@ func Decode(b *dbytes.Bytes) (uint32, Super) {
 	if slot0 == uint64(0) {
 		slot0 = data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geometry{volumegeometry.Geometry_Geometry{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), slot0, data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	var g volumegeometry.Geometry
+	var _ = g
+	g = volumegeometry.Geometry{volumegeometry.Geometry_Geometry{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), slot0, data0, b.U64(uint64(80)), b.U64(uint64(88))}}
+	var extent Extent
+	var _ = extent
+	extent = All(b.U64(uint64(24)), g)
+	var count uint64
+	var _ = count
+	count = b.U64(uint64(208))
+	if uint64(0) < count && count <= deviceruns.MAXRUNS() {
+		var runs deviceruns.Runs
+		var _ = runs
+		var out1 deviceruns.Runs
+		var _ = out1
+		out1 = TakeRuns(b, uint64(0), count)
+		runs = out1
+		extent = Extent{Extent_Extent{b.U64(uint64(184)), b.U64(uint64(192)), b.U64(uint64(200)), runs}}
+	}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), g, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168)), extent}}
 	if b.U64(uint64(0)) != MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
 	var sum *dbytes.Bytes
 	var _ = sum
-	var out1 *dbytes.Bytes
-	var _ = out1
-	out1 = checksum.Sum(b, uint64(4064))
-	sum = out1
+	var out2 *dbytes.Bytes
+	var _ = out2
+	out2 = checksum.Sum(b, uint64(4064))
+	sum = out2
 	var sealed bool
 	var _ = sealed
-	var out2 bool
-	var _ = out2
-	out2 = b.EqualAt(uint64(4064), sum)
-	sealed = out2
+	var out3 bool
+	var _ = out3
+	out3 = b.EqualAt(uint64(4064), sum)
+	sealed = out3
 	if !sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
-	if b.U32(uint64(8)) != VERSION() {
+	if b.U32(uint64(8)) != func() uint32 {
+		if count == uint64(0) {
+			return WHOLE()
+		}
+		return VERSION()
+	}() {
 		why, s = uint32(3), s
 		return why, s
 	}
@@ -256,10 +447,10 @@ func Decode(b *dbytes.Bytes) (uint32, Super) {
 	}
 	var ok bool
 	var _ = ok
-	var out3 bool
-	var _ = out3
-	out3 = volumegeometry.CheckGeo(s.Geometry())
-	ok = out3
+	var out4 bool
+	var _ = out4
+	out4 = volumegeometry.CheckGeo(s.Geometry())
+	ok = out4
 	if !ok || s.Size() != s.Geometry().Data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
@@ -272,8 +463,67 @@ func Decode(b *dbytes.Bytes) (uint32, Super) {
 		why, s = uint32(5), s
 		return why, s
 	}
-	why = uint32(0)
+	if count > deviceruns.MAXRUNS() {
+		why, s = uint32(5), s
+		return why, s
+	}
+	var out5 bool
+	var _ = out5
+	out5 = CheckExtent(s.Extent(), s.Size(), s.Geometry())
+	ok = out5
+	why = func() uint32 {
+		if ok {
+			return uint32(0)
+		}
+		return uint32(5)
+	}()
 	return why, s
+}
+func TakeRuns(b *dbytes.Bytes, i uint64, k uint64) deviceruns.Runs {
+	var r deviceruns.Runs = deviceruns.Type_Runs_().Default().(deviceruns.Runs)
+	var _ = r
+	if k == uint64(0) {
+		r = deviceruns.Runs{deviceruns.Runs_NoRun{}}
+		return r
+	}
+	var later deviceruns.Runs
+	var _ = later
+	var out1 deviceruns.Runs
+	var _ = out1
+	out1 = TakeRuns(b, i+uint64(1), k-uint64(1))
+	later = out1
+	r = deviceruns.Runs{deviceruns.Runs_Run{b.U64(uint64(216) + uint64(16)*i), b.U64(uint64(224) + uint64(16)*i), later}}
+	return r
+}
+func CheckExtent(e Extent, size uint64, g volumegeometry.Geometry) bool {
+	var ok bool = false
+	var _ = ok
+	if e.Runs().Is_NoRun() {
+		ok = e.Room() == size && e.DataEnd() == g.Data1() && e.InodeEnd() == g.Ninode()
+		return ok
+	}
+	ok = false
+	if !(e.Room() < size && size <= deviceruns.BOUND() && e.Runs().At() == uint64(0)) {
+		return ok
+	}
+	if !(g.Data0() < e.DataEnd() && e.DataEnd() <= g.Data1() && uint64(16) < e.InodeEnd() && e.InodeEnd() <= g.Ninode()) {
+		return ok
+	}
+	var total uint64
+	var _ = total
+	total = uint64(0)
+	var r deviceruns.Runs
+	var _ = r
+	r = e.Runs()
+	for r.Is_Run() {
+		if r.N() == uint64(0) || r.N() >= deviceruns.BOUND() || r.At() >= deviceruns.BOUND() || total+r.N() > deviceruns.BOUND() {
+			return ok
+		}
+		total = total + r.N()
+		r = r.Later()
+	}
+	ok = total+uint64(1) == e.Room()
+	return ok
 }
 
 // End of functions

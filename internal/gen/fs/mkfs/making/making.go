@@ -28,7 +28,10 @@ func Plan(size uint64, log uint64, ninode uint64, slots uint64, sec uint64, nsec
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	s = superblockformat.Super{superblockformat.Super_Super{uint64(0), uint64(0), uint64(0), volumegeometry.Geometry{volumegeometry.Geometry_Geometry{uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}, uint64(0), uint64(0), uint32(0), uint32(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}
+	var none volumegeometry.Geometry
+	var _ = none
+	none = volumegeometry.Geometry{volumegeometry.Geometry_Geometry{uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}
+	s = superblockformat.Super{superblockformat.Super_Super{uint64(0), uint64(0), uint64(0), none, uint64(0), uint64(0), uint32(0), uint32(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), superblockformat.All(uint64(0), none)}}
 	why = TOOSMALL()
 	if size < uint64(2) || size-uint64(1) <= log {
 		return why, s
@@ -70,7 +73,7 @@ func Plan(size uint64, log uint64, ninode uint64, slots uint64, sec uint64, nsec
 	var units uint64
 	var _ = units
 	units = small / uint64(16)
-	s = superblockformat.Super{superblockformat.Super_Super{size, units, l - uint64(2) - uint64(16)*units, g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, pages}}
+	s = superblockformat.Super{superblockformat.Super_Super{size, units, l - uint64(2) - uint64(16)*units, g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, pages, superblockformat.All(size, g)}}
 	why = func() uint32 {
 		if pages < uint64(2147483647) && l < uint64(4294967296) {
 			return uint32(0)

@@ -27,7 +27,7 @@ func LISTING() uint32 {
 func NAMEMAX() uint32 {
 	return uint32(255)
 }
-func Fsstat(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, blocks uint64, inodes uint64) (uint32, nfsvolume.Space, *dbytes.Bytes) {
+func Fsstat(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, blocks uint64, inodes uint64, blocksEnd uint64, inodesEnd uint64) (uint32, nfsvolume.Space, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
 	var s nfsvolume.Space = nfsvolume.Type_Space_().Default().(nfsvolume.Space)
@@ -43,10 +43,10 @@ func Fsstat(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, blocks 
 	after = out2
 	var all uint64
 	var _ = all
-	all = d.Fs.Geometry.Data1() - d.Fs.Geometry.Data0()
+	all = blocksEnd - d.Fs.Geometry.Data0()
 	var files uint64
 	var _ = files
-	files = d.Fs.Geometry.Ninode() - uint64(3)
+	files = inodesEnd - uint64(3)
 	var b uint64
 	var _ = b
 	b = Least(blocks, all)

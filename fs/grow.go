@@ -1,0 +1,181 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"sort"
+
+	"tansy/disk"
+	"tansy/internal/gen/fs/format/deviceruns"
+	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/gen/fs/mkfs/extents"
+	"tansy/internal/gen/fs/mkfs/growing"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/volumeend"
+)
+
+// Errors of Grow. It has written nothing then.
+var (
+	ErrFixedSize = errors.New("the volume was made for one size, and cannot grow")
+	ErrNoMore    = errors.New("the device has no room for more")
+)
+
+// GrowOptions say how a volume grows. The zero value is fine.
+type GrowOptions struct {
+	Inodes   uint64                   // at least so many afterwards; 0: in proportion to the size
+	Progress func(done, total uint64) // called now and then with bytes written; may be nil
+}
+
+// Growth is what became of a volume.
+type Growth struct {
+	Before, After VolumeSize
+}
+
+// VolumeSize is how much of a volume there is.
+type VolumeSize struct {
+	Bytes  uint64 // of the device that it uses
+	Data   uint64 // bytes for data
+	Inodes uint64
+	Most   uint64 // about the bytes that the volume may ever have; it cannot grow if that is Bytes
+}
+
+// Grow has the volume on d use what the device has behind it, in place, as far as the volume was made for that
+// (MkfsOptions.MaxBytes). Nobody may have the volume open. A crash in the middle leaves the volume as it was, or with
+// all that is new: what it holds is the same (verified/fs/mkfs/growing.dfy). It writes what is new of bitmaps, inodes,
+// and the tree of codes, some 3 % of the new room, and none of what is there.
+func Grow(d disk.Disk, o GrowOptions) (Growth, error) {
+	bound := volumeend.Bound(d, nil)
+	s, damaged, err := readSuper(bound)
+	if err == nil {
+		err = journalParams(s).Check(volumeend.Layout(bound, s))
+	}
+	if err != nil {
+		return Growth{}, err
+	}
+	now := sizeOf(s)
+	if damaged {
+		return Growth{}, errors.New("the superblock in block 0 is damaged: open the volume once, which restores it " +
+			"from its copy, and then let it grow")
+	}
+	if now.Most == now.Bytes {
+		return Growth{now, now}, ErrFixedSize
+	}
+	t, err := fill(s, d.Size(), inodesFor(s, d.Size(), o.Inodes), false)
+	if errors.Is(err, ErrNoMore) && o.Inodes == 0 {
+		t, err = fill(s, d.Size(), s.Extent().InodeEnd(), false)
+	}
+	if err != nil {
+		return Growth{now, now}, err
+	}
+	n := growing.First(s, t)
+	if n == 0 {
+		return Growth{now, now}, fmt.Errorf("the new blocks do not follow those of the volume: %w", ErrNoMore)
+	}
+	dd := ddisk.New(meter{d, s.Extent().Room() + n, t.Extent().Room(), o.Progress, nil})
+	if !growing.Grow(dd, s, t, n, unwritten(d, s.Extent().Room(), t.Extent().Room())) {
+		return Growth{now, now}, dd.Err()
+	}
+	return Growth{now, sizeOf(t)}, nil
+}
+
+// SizeOf is how much there is of the volume on d. It reads the superblock alone.
+func SizeOf(d disk.Disk) (VolumeSize, error) {
+	s, _, err := readSuper(volumeend.Bound(d, nil))
+	if err != nil {
+		return VolumeSize{}, err
+	}
+	return sizeOf(s), nil
+}
+
+// sizeOf is how much there is of a volume.
+func sizeOf(s superblockformat.Super) VolumeSize {
+	e := s.Extent()
+	return VolumeSize{
+		Bytes: e.Room() * BlockSize, Data: (e.DataEnd() - s.Geometry().Data0()) * BlockSize, Inodes: e.InodeEnd() - 3,
+		Most: s.Size() * BlockSize,
+	}
+}
+
+// unwritten tells whether d knows that its blocks from a on before end were never written: those of an image that was
+// made longer.
+func unwritten(d disk.Disk, a, end uint64) bool {
+	next, err := disk.NextData(d, a)
+	return err == nil && next >= end
+}
+
+// beginning is a volume of which nothing but block 0 is there yet.
+func beginning(s superblockformat.Super) superblockformat.Super {
+	g := s.Geometry()
+	return with(s, superblockformat.CreateExtent(2, g.Data0()+1, inodesLeast,
+		deviceruns.CreateRun(0, 1, deviceruns.CreateNoRun())))
+}
+
+// with is s with another extent.
+func with(s superblockformat.Super, e superblockformat.Extent) superblockformat.Super {
+	return superblockformat.CreateSuper(s.Size(), s.Lognd(), s.Lognr(), s.Geometry(), s.Rootgen(), s.Ctime(), s.Ctimens(),
+		s.Compat(), s.Uuid0(), s.Uuid1(), s.Key0(), s.Key1(), s.Key2(), s.Key3(), s.Pages(), e)
+}
+
+// manyRuns is how many runs a superblock has before more is made ready at a time than is needed (fill).
+const manyRuns = 120
+
+// fill is volume s with as many data blocks as a device of size blocks has room for, and the inodes before inodeEnd.
+// isNew: all but data come first. What belongs to data and inodes comes with them, until the superblock has a list of
+// many runs; then for twice as many, so that it comes seldom.
+func fill(s superblockformat.Super, size, inodeEnd uint64, isNew bool) (t superblockformat.Super, err error) {
+	g, e := s.Geometry(), s.Extent()
+	if inodeEnd > g.Ninode() {
+		return s, fmt.Errorf("%w: %d inodes are more than the %d that the volume was made for",
+			ErrOptions, inodeEnd, g.Ninode())
+	}
+	reach := func(n, _ uint64) uint64 { return n }
+	if runs(e.Runs()) > manyRuns {
+		reach = func(n, most uint64) uint64 { return min(2*n, most) }
+	}
+	why := uint32(0)
+	try := func(dataEnd uint64) bool {
+		why, t = extents.Plan(s, dataEnd, inodeEnd, g.Data0()+reach(dataEnd-g.Data0(), g.Data1()-g.Data0()),
+			reach(inodeEnd, g.Ninode()), isNew)
+		return why == 0 && t.Extent().Room() <= size
+	}
+	least := e.DataEnd() // of what is tried
+	if !isNew {
+		least++
+	}
+	n := sort.Search(int(g.Data1()+1-least), func(k int) bool { return !try(least + uint64(k)) })
+	if n == 0 {
+		if why == extents.MANYRUNS() {
+			return s, fmt.Errorf("%w: the volume has grown as often as its superblock can list", ErrFixedSize)
+		}
+		return s, ErrNoMore
+	}
+	try(least + uint64(n) - 1)
+	return t, nil
+}
+
+// runs is the number of runs.
+func runs(r deviceruns.Runs) (n int) {
+	for ; r.Is_Run(); r = r.Later() {
+		n++
+	}
+	return n
+}
+
+// inodesFor is where the inodes of s end on a device of size blocks: in proportion to it, but no fewer than there are,
+// nor than wanted.
+func inodesFor(s superblockformat.Super, size, wanted uint64) uint64 {
+	e := s.Extent()
+	n := proportion(e.InodeEnd(), size, e.Room()) / 16 * 16
+	return max(min(s.Geometry().Ninode(), max(n, e.InodeEnd())), wanted)
+}
+
+// proportion is n times a part of a whole, rounded down.
+func proportion(n, part, whole uint64) uint64 {
+	hi, lo := bits.Mul64(n, part)
+	if hi >= whole {
+		return ^uint64(0)
+	}
+	q, _ := bits.Div64(hi, lo, whole)
+	return q
+}
