@@ -86,7 +86,8 @@ func TestDamageAlone(t *testing.T) {
 	d.Met(g.BlockBitmap())
 	d.Met(g.InodeBitmap())
 	err := d.Err()
-	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("block %d, of the block bitmap", g.BlockBitmap())) {
+	said := fmt.Sprintf("block %d, of the block bitmap", g.BlockBitmap())
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), said) {
 		t.Error(err)
 	}
 	if len(log) != 1 {
