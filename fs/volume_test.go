@@ -155,15 +155,15 @@ func TestSuperblock(t *testing.T) {
 		t.Fatal("another volume")
 	}
 	mustCheck(t, d)
-	// a volume of an earlier format is refused with the way on, and stays what it is
+	// a volume of format 3, or an earlier one, is refused with the way on, and stays what it is
 	b[100] ^= 1
-	binary.LittleEndian.PutUint32(b[8:], fs.FormatVersion()-1)
+	binary.LittleEndian.PutUint32(b[8:], fs.FormatVersion()-2)
 	sum := sha256.Sum256(b[:fs.BlockSize-sha256.Size])
 	copy(b[fs.BlockSize-sha256.Size:], sum[:])
 	if err := d.WriteAt(0, [][]byte{b}); err != nil {
 		t.Fatal(err)
 	}
-	older := fmt.Sprintf(`its format is number %d, and this one's %d. To go on with its files, serve it by a Tansy of which "tansy version" prints "volume format %[1]d"`, fs.FormatVersion()-1, fs.FormatVersion())
+	older := fmt.Sprintf(`its format is number %d, and this one's %d. To go on with its files, serve it by a Tansy of which "tansy version" prints "volume format %[1]d"`, fs.FormatVersion()-2, fs.FormatVersion())
 	if _, err := fs.Open(d, fs.Options{}); !errors.Is(err, fs.ErrNotVolume) || !strings.Contains(err.Error(), older) {
 		t.Fatal(err)
 	}

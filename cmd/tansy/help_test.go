@@ -120,7 +120,8 @@ func TestWrongFlags(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}} {
 		got := tansy(t, args...)
-		if !strings.HasPrefix(got, "tansy ") || !strings.Contains(got, "\nvolume format 5\ngo") || strings.Count(got, "\n") != 4 {
+		const format = "\nvolume format 5\ngo"
+		if !strings.HasPrefix(got, "tansy ") || !strings.Contains(got, format) || strings.Count(got, "\n") != 4 {
 			t.Errorf("%q", got)
 		}
 	}

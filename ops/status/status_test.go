@@ -281,7 +281,7 @@ func TestMetrics(t *testing.T) {
 	f.serve()
 	m := promtest.Parse(t, string(f.status.metrics()))
 	for name, want := range map[string]float64{
-		`tansy_build_info{release="1 \"x\"",revision="abc",format="4",goversion="` + runtime.Version() + `"}`: 1,
+		`tansy_build_info{release="1 \"x\"",revision="abc",format="5",goversion="` + runtime.Version() + `"}`: 1,
 		`tansy_serving{}`: 1, `tansy_healthy{volume="/"}`: 1, `tansy_connections{}`: 2,
 		`tansy_connections_refused_total{}`: 9, `tansy_tls_handshakes_failed_total{}`: 7,
 		`tansy_connections_by_xprtsec{xprtsec="none"}`: 1, `tansy_connections_by_xprtsec{xprtsec="tls"}`: 0,

@@ -865,7 +865,7 @@ var mutants = []mutant{
 	{what: "in pieces, check: pages of codes may be missing", file: "offline/check/extent.go", old: "a, ok := s.missingPage(r.from-s.ibm, r.to-s.ibm); ok {", new: "a, ok := s.missingPage(r.from-s.ibm, r.to-s.ibm); ok && a == 0 {", tests: pieceChecks},
 	{what: "in pieces, check: pages above may be missing", file: "offline/check/extent.go", old: "ok || p >= root", new: "ok || p >= 0*root", tests: pieceChecks},
 	{what: "in pieces, check: the log has a tree of any size", file: "offline/check/extent.go", old: "!ok || n != s.pages", new: "!ok && n != s.pages", tests: pieceChecks},
-	{what: "in pieces, check: what comes before a run is in it", file: "offline/check/extent.go", old: "a < r.from+r.n {", new: "a <= r.from+r.n {", tests: pieceChecks},
+	{what: "in pieces, check: the last block of a run is not there", file: "offline/check/extent.go", old: "a < r.from+r.n {", new: "a+1 < r.from+r.n {", tests: pieceChecks},
 	{what: "in pieces, check: a volume of the size that it may have", file: "offline/check/super.go", old: "if first.room > d.Size()", new: "if first.size > d.Size()", tests: pieceChecks},
 	{what: "in pieces, check: the copy lies at the end of the layout", file: "offline/check/super.go", old: "d.ReadAt(first.room-1, [][]byte{raw[1]})", new: "d.ReadAt(min(first.size, d.Size())-1, [][]byte{raw[1]})", tests: pieceChecks},
 	{what: "in pieces, check: blocks behind the data", file: "offline/check/tree.go", old: "b >= c.geo.dataEnd", new: "b >= c.geo.data1", tests: pieceChecks},

@@ -43,7 +43,7 @@ var hides = map[string]string{
 	"offline/repair.overlay: disk.Discarder":                  "nothing that is done to it may reach the device",
 	"offline/repair.overlay: interface{Unwrap() disk.Disk}":   "likewise",
 	"offline/repair.undoer: disk.Discarder":                   "what is overwritten is saved first, and a repair gives no room back",
-	"nfs/oncrpc.wire: interface{CloseWrite() error}":          "crypto/tls alone has it, and who asks has the connection below",
+	"nfs/oncrpc.wire: interface{CloseWrite() error}":          "crypto/tls alone has it; who asks has what is below",
 	"nfs/oncrpc.wire: syscall.Conn":                           "likewise",
 	"ops/standby.Owner: disk.Holes":                           "it is of devices on Ceph alone, which know nothing of holes",
 	"ops/standby.Owner: interface{Unwrap() disk.Disk}":        "likewise: nor are they anything else that is asked for through this",
