@@ -261,7 +261,7 @@ var mutants = []mutant{
 	{what: "locks: version 3 is told of status 7", file: "nfs/nlm/wire.go", old: "!wide(version) && status > Deadlock", new: "!wide(version) && status > 99", tests: locking},
 	{what: "locks: the holder's length is one less", file: "nfs/nlm/wire.go", old: "c.Range.Last - first + 1", new: "c.Range.Last - first", tests: locking},
 	{what: "locks: version 3 is told of byte 2^40", file: "nfs/nlm/wire.go", old: "\t\tmost = math.MaxUint32\n\t}\n\tfirst, length", new: "\t}\n\tfirst, length", tests: locking},
-	{what: "locks: modes and accesses swapped", file: "nfs/nlm/wire.go", old: "a.mode, a.access = d.Uint32(), d.Uint32()", new: "a.access, a.mode = d.Uint32(), d.Uint32()", tests: locking},
+	{what: "locks: who denies writing denies reading", file: "nfs/nlm/wire.go", old: "DenyRead: a.mode&1 != 0, DenyWrite: a.mode&2 != 0", new: "DenyRead: a.mode&2 != 0, DenyWrite: a.mode&1 != 0", tests: locking},
 	{what: "locks: owners by their number alone", file: "nfs/nlm/wire.go", old: "append(binary.BigEndian.AppendUint32([]byte{lockOwner}, svid), owner...)", new: "binary.BigEndian.AppendUint32([]byte{lockOwner}, svid)", tests: locking},
 	{what: "locks: one number for all owners", file: "nfs/nlm/wire.go", old: "[]byte{lockOwner}, svid)", new: "[]byte{lockOwner}, 7)", tests: locking},
 	{what: "locks: names of any length are kept", file: "nfs/nlm/service.go", old: "if len(l.caller) > maxKept || len(l.owner) > maxKept {", new: "if false {", tests: locking},
