@@ -254,7 +254,7 @@ func TestExtentNeeds(t *testing.T) {
 	if sb.sorted = all; sb.complete() != nil {
 		t.Error(sb.complete())
 	}
-	for _, other := range []uint64{sb.pages - 1, sb.pages + 2} {
+	for _, other := range []uint64{sb.pages - 1, sb.pages - 2} {
 		if sb.pages = other; sb.complete() == nil || !strings.Contains(sb.complete().Error(), "a tree of codes of") {
 			t.Errorf("a tree of %d pages: %v", other, sb.complete())
 		}
