@@ -228,7 +228,6 @@ func (r *run) step() {
 		if r.random.IntN(8) > 0 {
 			return
 		}
-		what = "free " + what
 		r.free(owner / 2)
 		return
 	}
