@@ -332,6 +332,7 @@ func TestHandshakeTooLarge(t *testing.T) {
 func TestHandshakeLate(t *testing.T) {
 	s, addr, a := serveTLS(t, Config{HandshakeTimeout: 30 * time.Second}, nil)
 	p, done := connect(t, addr), secure(t, addr, a.Client())
+	done.answers() // the server's end of the handshake is over, too
 	if err := tlstest.Ask(p.Conn, 77, 1); err != nil {
 		t.Fatal(err)
 	}
