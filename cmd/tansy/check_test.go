@@ -76,19 +76,11 @@ func TestCheckAndDump(t *testing.T) {
 // printed runs a command, and returns what it prints to standard output, and the exit code.
 func printed(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
-	f, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
-	if err != nil {
-		t.Fatal(err)
+	code, out, errs := saying(t, args...)
+	if errs != "" {
+		t.Logf("tansy %q: %s", args, errs)
 	}
-	defer f.Close()
-	defer func(was *os.File) { os.Stdout = was }(os.Stdout)
-	os.Stdout = f
-	code = run(args)
-	b, err := os.ReadFile(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b), code
+	return out, code
 }
 
 // With -v a check says how fragmented the files are, and only then.

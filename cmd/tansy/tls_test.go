@@ -21,8 +21,8 @@ import (
 // mustCert runs `tansy cert`.
 func mustCert(t *testing.T, args ...string) {
 	t.Helper()
-	if code, _, errs := saying(t, append([]string{"cert"}, args...)...); code != exitOK {
-		t.Fatalf("tansy cert %v: exit code %d, %s", args, code, errs)
+	if code, said := tool(t, append([]string{"cert"}, args...)...); code != exitOK {
+		t.Fatalf("tansy cert %v: exit code %d, %s", args, code, said)
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 	"testing"
 )
 
-// saying runs a command in this process, and returns its exit code and what it said on standard output and error.
+// saying runs a command in this process, and returns its exit code and what it said on standard output and error. These
+// are the process's while it runs, so no test may run beside it: Setenv ends one that may. Parallel tests use tool.
 func saying(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
+	t.Setenv("TANSY_TEST_ALONE", "1")
 	dir := t.TempDir()
 	open := func(name string) *os.File {
 		f, err := os.Create(filepath.Join(dir, name))
