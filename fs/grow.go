@@ -17,7 +17,7 @@ import (
 
 // Errors of Grow. It has written nothing then.
 var (
-	ErrFixedSize = errors.New("the volume was made for one size, and cannot grow")
+	ErrFixedSize = errors.New("the volume cannot grow")
 	ErrNoMore    = errors.New("the device has no room for more")
 )
 
@@ -59,7 +59,7 @@ func Grow(d disk.Disk, o GrowOptions) (Growth, error) {
 			"from its copy, and then let it grow")
 	}
 	if now.Most == now.Bytes {
-		return Growth{now, now}, ErrFixedSize
+		return Growth{now, now}, fmt.Errorf("%w: it was made for one size", ErrFixedSize)
 	}
 	t, err := fill(s, d.Size(), inodesFor(s, d.Size(), o.Inodes), false)
 	if errors.Is(err, ErrNoMore) && o.Inodes == 0 {
@@ -118,21 +118,35 @@ func with(s superblockformat.Super, e superblockformat.Extent) superblockformat.
 }
 
 // manyRuns is how many runs a superblock has before more is made ready at a time than is needed (fill).
-const manyRuns = 120
+const manyRuns = 60
 
 // fill is volume s with as many data blocks as a device of size blocks has room for, and the inodes before inodeEnd.
-// isNew: all but data come first. What belongs to data and inodes comes with them, until the superblock has a list of
-// many runs; then for twice as many, so that it comes seldom.
+// isNew: all but data come first. What belongs to data and inodes comes with them. When the superblock has a list of
+// many runs it comes for twice as many, or a quarter more, if that leaves half of the new room for data: so it comes
+// seldom, and in between all that is new is one run of data.
 func fill(s superblockformat.Super, size, inodeEnd uint64, isNew bool) (t superblockformat.Super, err error) {
+	t, err = fit(s, size, inodeEnd, 0, isNew)
+	n := runs(t.Extent().Runs())
+	if err != nil || n <= manyRuns || n <= runs(s.Extent().Runs())+1 {
+		return t, err
+	}
+	for _, quarters := range []uint64{4, 1} {
+		more, err := fit(s, size, inodeEnd, quarters, isNew)
+		if old := s.Extent().DataEnd(); err == nil && more.Extent().DataEnd()-old >= (t.Extent().DataEnd()-old)/2 {
+			return more, nil
+		}
+	}
+	return t, nil
+}
+
+// fit is fill, with what belongs to so many quarters more data and inodes.
+func fit(s superblockformat.Super, size, inodeEnd, quarters uint64, isNew bool) (t superblockformat.Super, err error) {
 	g, e := s.Geometry(), s.Extent()
 	if inodeEnd > g.Ninode() {
 		return s, fmt.Errorf("%w: %d inodes are more than the %d that the volume was made for",
 			ErrOptions, inodeEnd, g.Ninode())
 	}
-	reach := func(n, _ uint64) uint64 { return n }
-	if runs(e.Runs()) > manyRuns {
-		reach = func(n, most uint64) uint64 { return min(2*n, most) }
-	}
+	reach := func(n, most uint64) uint64 { return min(n+n/4*quarters, most) }
 	why := uint32(0)
 	try := func(dataEnd uint64) bool {
 		why, t = extents.Plan(s, dataEnd, inodeEnd, g.Data0()+reach(dataEnd-g.Data0(), g.Data1()-g.Data0()),
@@ -146,7 +160,7 @@ func fill(s superblockformat.Super, size, inodeEnd uint64, isNew bool) (t superb
 	n := sort.Search(int(g.Data1()+1-least), func(k int) bool { return !try(least + uint64(k)) })
 	if n == 0 {
 		if why == extents.MANYRUNS() {
-			return s, fmt.Errorf("%w: the volume has grown as often as its superblock can list", ErrFixedSize)
+			return s, fmt.Errorf("%w: it has grown so often that its superblock has no room for more runs", ErrFixedSize)
 		}
 		return s, ErrNoMore
 	}

@@ -58,6 +58,10 @@ func leastBytes(o MkfsOptions) uint64 {
 
 // fits tells whether a volume with these options can be made on a device of so many blocks.
 func fits(size uint64, o MkfsOptions) bool {
+	if o.grows(size) {
+		_, err := begin(size, o)
+		return err == nil
+	}
 	log, inodes, replies := amounts(size, o)
 	why, _ := making.Plan(size, log, inodes, replies, 0, 0, 0, 0, 0, 0, 0, 0)
 	return why == 0

@@ -137,21 +137,30 @@ func amounts(size uint64, o MkfsOptions) (log, inodes, replies uint64) {
 
 // plan lays a volume of size blocks out, which may grow as far as the options say.
 func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
-	most := o.MaxBytes / BlockSize
-	if most <= size {
+	if !o.grows(size) {
 		return layOut(size, o)
 	}
+	s, err = begin(size, o)
+	if small := new(TooSmallError); errors.Is(err, ErrNoMore) || errors.As(err, &small) {
+		log, inodes, _ := amounts(size, o)
+		err = &TooSmallError{size * BlockSize, log * BlockSize, inodes, leastBytes(o)}
+	}
+	return s, err
+}
+
+// grows tells whether a volume of size blocks is made to become larger.
+func (o MkfsOptions) grows(size uint64) bool { return o.MaxBytes/BlockSize > size }
+
+// begin lays a volume out that grows, of which size blocks are there. The error is ErrNoMore if these are too few.
+func begin(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
+	most := o.MaxBytes / BlockSize
 	log, inodes, replies := amounts(size, o)
 	l := MkfsOptions{LogBytes: log * BlockSize, Replies: replies, Clock: o.Clock}
 	l.Inodes = min(inodesMost, max(volumegeometry.DefaultInodes(most), proportion(inodes, most, size)))
 	if s, err = layOut(most, l); err != nil {
 		return s, err
 	}
-	s, err = fill(beginning(s), size, inodes, true)
-	if err != nil {
-		return s, &TooSmallError{size * BlockSize, log * BlockSize, inodes, 0}
-	}
-	return s, nil
+	return fill(beginning(s), size, inodes, true)
 }
 
 // layOut lays a volume of size blocks out, all of which is there.

@@ -41,12 +41,16 @@ may become was said when it was made (mkfs --max-size).
 		if what := zero(f, "size", "inodes"); what != "" {
 			return misused(f, what)
 		}
-		g, err := growVolume(pos[0], uint64(size), *inodes)
+		g, behind, err := growVolume(pos[0], uint64(size), *inodes)
 		if err != nil {
 			return fail("grow", fmt.Errorf("%s: %w", pos[0], err))
 		}
 		if g.After == g.Before {
-			stdout.conclude("%s: has %s already", shown(pos[0]), about(g.Before.Bytes))
+			few := ""
+			if behind > 0 {
+				few = fmt.Sprintf("; the %d bytes behind it are too few to be of use", behind)
+			}
+			stdout.conclude("%s: has %s already%s", shown(pos[0]), about(g.Before.Bytes), few)
 			return exitOK
 		}
 		stdout.conclude("%s: has %s now, and %d inodes; before %s and %d", shown(pos[0]),
@@ -55,16 +59,17 @@ may become was said when it was made (mkfs --max-size).
 	}
 }
 
-// growVolume makes an image so many bytes long, unless that is 0, and then has the volume use all of it.
-func growVolume(name string, size, inodes uint64) (g tansyfs.Growth, err error) {
+// growVolume makes an image so many bytes long, unless that is 0, and then has the volume use all of it, but for the
+// bytes behind it.
+func growVolume(name string, size, inodes uint64) (g tansyfs.Growth, behind uint64, err error) {
 	if size > 0 {
 		if err := lengthen(name, size); err != nil {
-			return g, err
+			return g, 0, err
 		}
 	}
 	d, err := openDevice(name, disk.FileOptions{Warn: warning("grow")})
 	if err != nil {
-		return g, err
+		return g, 0, err
 	}
 	p := newProgress(os.Stderr, time.Now)
 	g, err = tansyfs.Grow(d, tansyfs.GrowOptions{
@@ -77,7 +82,7 @@ func growVolume(name string, size, inodes uint64) (g tansyfs.Growth, err error) 
 	if e := d.Close(); err == nil {
 		err = e
 	}
-	return g, fixed(err)
+	return g, d.Size()*disk.BlockSize - g.After.Bytes, fixed(err)
 }
 
 // fixed says what to do with a volume that cannot grow.
