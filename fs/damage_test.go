@@ -152,7 +152,11 @@ func TestRandomDamage(t *testing.T) {
 			used = append(used, a)
 		}
 	}
-	for range 150 {
+	rounds := 150
+	if testing.Short() {
+		rounds = 40
+	}
+	for range rounds {
 		d := copyDisk(t, clean)
 		changes := map[uint64][]byte{}
 		for range 1 + r.Intn(8) {

@@ -154,6 +154,9 @@ func TestFullHost(t *testing.T) {
 	for _, kind := range hosttest.Kinds {
 		for _, others := range []bool{false, true} { // others fill the host
 			t.Run(fmt.Sprintf("%s, others %v", kind, others), func(t *testing.T) {
+				if testing.Short() && others != (kind == "ext4") {
+					t.Skip("long")
+				}
 				r := random(t)
 				dir := hosttest.Mount(t, kind, hostBytes)
 				path := newImage(t, dir, 3*hostBytes)

@@ -7,6 +7,10 @@ import (
 
 // The size that is told to be the least one is: with a block less it is too small.
 func TestLeast(t *testing.T) {
+	above := uint64(3000)
+	if testing.Short() {
+		above = 300
+	}
 	for _, o := range []MkfsOptions{
 		{}, {Inodes: 1_000_000}, {LogBytes: 5 << 20}, {LogBytes: 64 << 20}, {Replies: 100_000},
 		{LogBytes: 1 << 30, Inodes: 100_000_000, Replies: 4096}, {MaxBytes: 1 << 40}, {MaxBytes: 16 << 40, Inodes: 1_000_000},
@@ -22,7 +26,7 @@ func TestLeast(t *testing.T) {
 				t.Errorf("%+v, %d blocks: %v, want %d as the least", o, size, err, n)
 			}
 		}
-		for size := n; size < n+3000; size++ {
+		for size := n; size < n+above; size++ {
 			if _, err := plan(size, o); err != nil {
 				t.Errorf("%+v, %d blocks: %v, but the least are %d", o, size, err, n)
 				break

@@ -323,6 +323,9 @@ func TestRecordsOldestFirst(t *testing.T) {
 // meanwhile which get theirs: as long as the server runs, and after it was started anew.
 func TestAwaitedRecordsStay(t *testing.T) {
 	for _, restart := range []bool{false, true} {
+		if testing.Short() && !restart {
+			continue
+		}
 		x := newOnce(t, 16384, MkfsOptions{Replies: 1024})
 		root := x.v.Root()
 		xid := uint32(0)

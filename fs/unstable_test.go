@@ -53,6 +53,9 @@ func (d *lateBarriers) Barrier() error {
 // What is written without end, and nobody waits for, gets a barrier after 32 MiB, and from 128 MiB on after as little
 // as 8, where barriers are quick. After a pause it is as at the beginning.
 func TestStreamBarriers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long; other tests write side by side")
+	}
 	const size, file, stream = 1 << 20, 32 << 20, 384 << 20
 	run := func(t *testing.T, takes, pause time.Duration) (streaming, afterwards uint64) {
 		mem := disk.NewMem(16 * file)
