@@ -142,14 +142,13 @@ func (a *allocation) fill(who *Cred, off, n uint64) error {
 		c.Ino = a.h.Ino
 		c.Make(exec.LOCAL(), 0, v.deferred, n)
 		var before, after Time
-		err := v.serve(&c, func(t *txn) uint32 {
+		err := v.serve(&c, func(t *txn) {
 			before = v.ctime(t, a.h)
 			sec, nsec := v.now()
-			st := localops.Allocate(t, v.dirs, vc, a.h.Ino, a.h.Gen, off, c.Bytes, sec, nsec)
-			if st == 0 {
+			c.Result = localops.Allocate(t, v.dirs, vc, a.h.Ino, a.h.Gen, off, c.Bytes, sec, nsec)
+			if c.Result == 0 {
 				after = v.ctime(t, a.h)
 			}
-			return st
 		})
 		if err == ErrNoSpc {
 			a.giveBack(off)

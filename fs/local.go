@@ -16,9 +16,8 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 	for {
 		var c call
 		at, found := off, false
-		err := v.run(&c, procRead, func(t *txn) (st uint32) {
-			st, at, found = localops.Seek(t, v.dirs, vc, h.Ino, h.Gen, off, hole)
-			return st
+		err := v.run(&c, procRead, func(t *txn) {
+			c.Result, at, found = localops.Seek(t, v.dirs, vc, h.Ino, h.Gen, off, hole)
 		})
 		if err != nil || found {
 			return at, err
@@ -69,16 +68,16 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) 
 		c.Make(exec.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
 		at := lo
 		var ctime Time
-		err := w.serve(&c, func(t *txn) (st uint32) {
+		err := w.serve(&c, func(t *txn) {
 			if guard != nil && v.ctime(t, h) != *guard {
-				return uint32(ErrNotSync)
+				c.Result = uint32(ErrNotSync)
+				return
 			}
 			sec, nsec := v.now()
-			st, at = localops.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.Bytes), sec, nsec)
-			if guard != nil && st == 0 {
+			c.Result, at = localops.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.Bytes), sec, nsec)
+			if guard != nil && c.Result == 0 {
 				ctime = v.ctime(t, h)
 			}
-			return st
 		})
 		if err != nil {
 			return err

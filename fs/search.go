@@ -15,9 +15,9 @@ func (v *FS) shrink(c *call) (next uint32) {
 	var step call
 	step.Make(exec.FREE(), 0, v.deferred, 0)
 	done := false
-	v.attempt(&step, func(t *txn) uint32 {
+	v.attempt(&step, func(t *txn) {
 		done = procedurebase.Shrink(t, v.dirs, c.Ino, v.freeStep)
-		return 0
+		step.Result = 0
 	})
 	return calls.Shrunk(&c.Call, step.Status, done)
 }
