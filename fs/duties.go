@@ -7,8 +7,7 @@ import (
 	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/fileops"
-	"tansy/internal/gen/fs/procedures/procedurebase"
+	"tansy/internal/gen/fs/exec/localcalls"
 	"tansy/internal/gen/fs/procedures/trimming"
 	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
@@ -24,7 +23,7 @@ const freeStep = 128
 // FreeSome takes a step of freeing what removed and cut files had.
 func (d duties) FreeSome() (more bool, err error) {
 	err = d.v.background(exec.FREE(), func(c *calls.Call, t *txn) {
-		c.Result, more = procedurebase.OrphanStep(t, d.v.dirs, d.v.freeStep)
+		more = localcalls.FreeSome(c, t, d.v.dirs, d.v.freeStep)
 	})
 	return more, err
 }
@@ -38,7 +37,7 @@ func (d duties) Zero(runs []dtxn.Run) error {
 		for _, r := range runs {
 			trimming.Trim(t, d.v.dirs, r.Start, r.End-r.Start)
 		}
-		c.Result = 0
+		c.Done()
 	})
 }
 
@@ -69,6 +68,6 @@ func (d duties) Reading() (reads int64, took time.Duration) { return d.v.sys.Rea
 // Prefetch has n bytes of a file in the cache afterwards, if that is not too much.
 func (d duties) Prefetch(f background.File, off, n uint64) error {
 	return d.v.background(procRead, func(c *calls.Call, t *txn) {
-		c.Result = fileops.Prefetch(t, d.v.dirs, f.Ino, f.Gen, off, n)
+		localcalls.Prefetch(c, t, d.v.dirs, f.Ino, f.Gen, off, n)
 	})
 }

@@ -2,7 +2,7 @@ package fs
 
 import (
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/keptops"
+	"tansy/internal/gen/fs/exec/localcalls"
 	"tansy/internal/lockorder"
 )
 
@@ -55,7 +55,7 @@ func (v *FS) Keep(h Handle) error {
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		c.Result, first = keptops.Keep(t, v.dirs, h.Ino, h.Gen, sec, nsec)
+		first = localcalls.Keep(&c.Call, t, v.dirs, h.Ino, h.Gen, sec, nsec)
 	})
 	v.came(h.Ino, first, err)
 	return err
@@ -81,7 +81,7 @@ func (v *FS) letGo(h Handle, from uint64) error {
 	var at, next uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		c.Result, c.Later, at, next = keptops.LetGo(t, v.dirs, h.Ino, h.Gen, from, sec, nsec)
+		at, next = localcalls.LetGo(&c.Call, t, v.dirs, h.Ino, h.Gen, from, sec, nsec)
 	})
 	if err == nil && next != 0 {
 		v.kept.set(next, at)
@@ -96,7 +96,7 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		c.Result, c.Before, c.After, c.Later, first = keptops.RemoveOpen(t, v.dirs,
+		first = localcalls.RemoveOpen(&c.Call, t, v.dirs,
 			vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen, sec, nsec)
 	})
 	v.came(open.Ino, first, err)
@@ -112,7 +112,7 @@ func (v *FS) RenameOpen(
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		c.Result, c.Before, c.After, c.Before2, c.After2, c.Later, first = keptops.RenameOpen(t, v.dirs,
+		first = localcalls.RenameOpen(&c.Call, t, v.dirs,
 			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
 	})
 	v.came(open.Ino, first, err)
@@ -127,7 +127,7 @@ func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		c.Result, c.Ino, c.File, first = keptops.Tmpfile(t, v.dirs, vc, dir.Ino, dir.Gen, a, sec, nsec)
+		first = localcalls.Tmpfile(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, a, sec, nsec)
 	})
 	v.came(c.Ino, first, err)
 	return node(&c, dir, err)
@@ -143,7 +143,7 @@ func (v *FS) clearKept() {
 		var first uint64
 		err := d.run(&c, exec.LOCAL(), func(t *txn) {
 			sec, nsec := d.now()
-			c.Result, more, c.Later, first = keptops.Clear(t, d.dirs, sec, nsec)
+			more, first = localcalls.Clear(&c.Call, t, d.dirs, sec, nsec)
 		})
 		if err != nil {
 			v.log.Error("files that were open when the volume was last used stay until it is opened again", "err", err)

@@ -2,7 +2,7 @@ package fs
 
 import (
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/localops"
+	"tansy/internal/gen/fs/exec/localcalls"
 )
 
 // What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). Each call is as many transactions
@@ -17,7 +17,7 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 		var c call
 		at, found := off, false
 		err := v.run(&c, procRead, func(t *txn) {
-			c.Result, at, found = localops.Seek(t, v.dirs, vc, h.Ino, h.Gen, off, hole)
+			at, found = localcalls.Seek(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, hole)
 		})
 		if err != nil || found {
 			return at, err
@@ -64,20 +64,16 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) 
 	defer func() { w.changed(h, since, err) }()
 	for lo < hi {
 		var c call
-		c.Ino = h.Ino
 		c.Make(exec.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
 		at := lo
-		var ctime Time
+		var g, ctime Time
+		if guard != nil {
+			g = *guard
+		}
 		err := w.serve(&c, func(t *txn) {
-			if guard != nil && v.ctime(t, h) != *guard {
-				c.Result = uint32(ErrNotSync)
-				return
-			}
 			sec, nsec := v.now()
-			c.Result, at = localops.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.Bytes), sec, nsec)
-			if guard != nil && c.Result == 0 {
-				ctime = v.ctime(t, h)
-			}
+			at, ctime.Sec, ctime.Nsec = localcalls.Punch(&c.Call, t, v.dirs,
+				vc, h.Ino, h.Gen, lo, hi, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		})
 		if err != nil {
 			return err

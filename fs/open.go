@@ -62,7 +62,7 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 		if attributes(keptHead, f.GetInode(t, keptHead, false)).Size != 0 {
 			v.xattrs.found()
 		}
-		c.Result = 0
+		c.Done()
 	})
 	if err == nil && c.Status != 0 {
 		err = fmt.Errorf("inode %d is not a root directory", rootIno)

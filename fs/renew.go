@@ -22,7 +22,7 @@ func (v *FS) renew(a uint64) bool {
 		wrote := false
 		err := v.background(exec.FREE(), func(c *calls.Call, tx *txn) {
 			wrote = v.replies.renew(tx, b) || renewing.Renew(tx, v.dirs, b)
-			c.Result = 0
+			c.Done()
 		})
 		if err == nil && wrote {
 			return v.sys.Settle() == nil // soon, as a crash before loses what memory has

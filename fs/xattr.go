@@ -6,7 +6,7 @@ import (
 
 	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/xattrops"
+	"tansy/internal/gen/fs/exec/localcalls"
 )
 
 // Extended attributes (verified/fs/spec/xattr.s.dfy), which local mounts have. NFS clients see nothing of them.
@@ -37,7 +37,7 @@ func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
 	var c call
 	var value *buf
 	err := v.run(&c, procGetattr, func(t *txn) {
-		c.Result, value = xattrops.Get(t, v.dirs, h.Ino, h.Gen, vn)
+		value = localcalls.GetXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn)
 	})
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (v *FS) ListXattr(h Handle) ([]byte, error) {
 	var c call
 	var names *buf
 	err := v.run(&c, procGetattr, func(t *txn) {
-		c.Result, names = xattrops.List(t, v.dirs, h.Ino, h.Gen)
+		names = localcalls.ListXattr(&c.Call, t, v.dirs, h.Ino, h.Gen)
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error 
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		c.Result = xattrops.Set(t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, sec, nsec)
+		localcalls.SetXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, sec, nsec)
 	})
 }
 
@@ -83,7 +83,7 @@ func (v *FS) RemoveXattr(h Handle, name []byte) error {
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		c.Result = xattrops.Remove(t, v.dirs, h.Ino, h.Gen, vn, sec, nsec)
+		localcalls.RemoveXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, sec, nsec)
 	})
 }
 
@@ -160,11 +160,10 @@ func (v *FS) forget(ino uint64, err error) {
 	there := false
 	var c call
 	err = v.part().run(&c, procGetattr, func(t *txn) {
-		there = xattrops.Fetch(t, v.dirs, ino).U64(0) != 0
-		c.Result = 0
+		there = localcalls.HasXattrs(&c.Call, t, v.dirs, ino)
 	})
 	if err == nil && there {
-		err = v.background(exec.FREE(), func(c *calls.Call, t *txn) { c.Result = xattrops.Forget(t, v.dirs, ino) })
+		err = v.background(exec.FREE(), func(c *calls.Call, t *txn) { localcalls.ForgetXattrs(c, t, v.dirs, ino) })
 	}
 	if err != nil {
 		v.log.Error("the extended attributes of a removed file still take room", "inode", ino, "err", err)

@@ -63,6 +63,8 @@ module Calls {
       record, later, commits, result := false, false, 0, SERVERFAULT;
       Refuse(Durable.IO);
     }
+    // Work that is the server's own, and none of the procedures, has come to its end.
+    method Done() modifies this`result ensures result == 0 { result := 0; }
     // the work under way has come to something
     predicate Came() reads this { result != SERVERFAULT }
     predicate Bare() reads this {

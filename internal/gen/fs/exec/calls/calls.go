@@ -82,6 +82,9 @@ func (_this *Call) Make(procedure uint32, stability uint32, deferred bool, bytes
 	_this.Record, _this.Later, _this.Result = false, false, SERVERFAULT()
 	_this.Refuse(nfsdurable.IO())
 }
+func (_this *Call) Done() {
+	_this.Result = uint32(0)
+}
 func (_this *Call) Refuse(st uint32) {
 	_this.Status = st
 	_this.File, _this.Before, _this.After, _this.Before2, _this.After2 = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
