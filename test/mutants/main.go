@@ -113,7 +113,7 @@ var (
 		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts = []string{"./nfs/oncrpc", "-run", "Receipt"}
 	sealed   = []string{"./nfs/oncrpc", "-timeout", "3m", "-failfast", "-run",
-		"TLS|Probe|Clear|TestHandshake|HalfOpen"}
+		"TLS|Probe|Clear|TestHandshake|HalfOpen|Chain"}
 	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
 	shown      = []string{"./ops/credentials"}
 	issued     = []string{"./internal/certificate", "./cmd/tansy", "-run", "Issue|Refuses|TestCert"}
