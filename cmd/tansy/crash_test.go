@@ -15,6 +15,8 @@ func TestCrashCommand(t *testing.T) {
 	writeFile(t, saved, `{"Problem": "was there", "Steps": ["create bar", "sync"], "Local": true}`)
 	wrong := filepath.Join(dir, "wrong")
 	writeFile(t, wrong, "create foo bar\n")
+	absent := filepath.Join(dir, "absent")
+	writeFile(t, absent, "remove bar\n")
 	for _, x := range []struct {
 		args []string
 		code int
@@ -24,6 +26,7 @@ func TestCrashCommand(t *testing.T) {
 		{[]string{"--length", "1", "--for", "1ns"}, exitOK, "0 faults in 0 sequences"},
 		{[]string{"--replay", saved}, exitOK, "the fault is no more"},
 		{[]string{wrong}, exitUsage, "line 1: create takes 1 arguments, not 2"},
+		{[]string{absent}, exitUsage, `the step "remove bar" is refused where it stands`},
 		{[]string{"--replay", steps}, exitUsage, "is not what `tansy crash` saves"},
 		{[]string{"--save", saved}, exitUsage, "exists: give another FILE with --save"},
 		{[]string{"--length", "4"}, exitUsage, "--length has to be 1, 2, or 3"},
@@ -35,7 +38,7 @@ func TestCrashCommand(t *testing.T) {
 			t.Errorf("tansy crash %q: exit code %d, want %d and %q\n%s%s", x.args, code, x.code, x.says, out, errs)
 		}
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 3 {
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -18,6 +18,7 @@
 //	crash.go   what is explored, side by side
 //	steps.go   the steps, and their text
 //	space.go   all sequences of so many operations
+//	possible.go which of them can be done
 //	run.go     one sequence, recorded
 //	judge.go   one image, recovered and judged
 //	tree.go    what can be seen of a volume
@@ -58,7 +59,7 @@ type Options struct {
 type Count struct {
 	Sequences  uint64 // tried
 	All        uint64 // there are
-	Impossible uint64 // of those tried: an operation was refused, as that of a name that is not there
+	Impossible uint64 // of those tried, and not run: an operation would be refused, as that of a name that is not there
 	Moments    uint64 // after which the machine crashed
 	Images     uint64 // recovered and judged, with those of crashes within recovery
 	Same       uint64 // not judged, as one of the same sequence had the same blocks

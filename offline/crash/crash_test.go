@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -9,17 +10,24 @@ import (
 	"testing"
 
 	"tansy/disk"
+	"tansy/fs"
 	"tansy/test/kit/replay"
 )
 
-var length = flag.Int("length", 0, "have TestExplore try all sequences of so many operations")
+var (
+	length  = flag.Int("length", 0, "have TestExplore try all sequences of so many operations")
+	planted = flag.Bool("planted", false, "have TestExplore try as many as it takes for a fault that was put in")
+)
 
 // TestExplore: nothing is found. Some sequences of one operation are tried, and some of two.
 func TestExplore(t *testing.T) {
 	seed := replay.Seed(t)
 	limits := []uint64{1: 40, 2: 60, 3: 20}
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		limits = []uint64{1: 5, 2: 5}
+	case *planted:
+		limits = []uint64{1: 405, 2: 2000}
 	}
 	for n, limit := range limits {
 		switch {
@@ -40,10 +48,28 @@ func TestExplore(t *testing.T) {
 			f.Print(&text)
 			t.Fatal(text.String())
 		}
-		if c.Impossible == c.Sequences || c.Images < c.Sequences || c.Moments == 0 || c.States < 2 {
+		if *length > 0 && c.Sequences != c.All || c.Impossible == c.Sequences || c.Images < c.Sequences || c.Moments == 0 || c.States < 2 {
 			t.Errorf("%+v", c)
 		}
 		t.Logf("%+v", c)
+	}
+}
+
+// TestRefused: steps are refused as it is expected, of sequences of one operation. That others are not, TestExplore sees.
+func TestRefused(t *testing.T) {
+	base, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := space(1)
+	for n := range s.size() {
+		steps := s.at(n)
+		if refused(steps) < 0 {
+			continue
+		}
+		if _, _, err := record(base, steps, nil); !errors.As(err, new(fs.Errno)) || errors.Is(err, fs.ErrIO) {
+			t.Errorf("%q: %v", steps, err)
+		}
 	}
 }
 

@@ -26,11 +26,11 @@ var hashes = maphash.MakeSeed()
 // judgeAll runs a sequence, and judges what a crash leaves at each moment of it.
 func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, f *Finding, err error) {
 	c.states = map[uint64]struct{}{}
-	sim, h, err := record(base, steps, o.Device)
-	if refused(err) {
+	if refused(steps) >= 0 {
 		c.Impossible++
 		return c, nil, nil
 	}
+	sim, h, err := record(base, steps, o.Device)
 	if err != nil {
 		return c, &Finding{Steps: steps, Problem: "before any crash: " + err.Error()}, nil
 	}
@@ -55,19 +55,6 @@ func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, 
 		}
 	}
 	return c, nil, nil
-}
-
-// refused tells whether an error is that of a step which cannot be done where it stands.
-func refused(err error) bool {
-	var e fs.Errno
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e {
-	case fs.ErrNoEnt, fs.ErrExist, fs.ErrNotDir, fs.ErrIsDir, fs.ErrInval, fs.ErrNotEmpty, fs.ErrMLink, fs.ErrAcces:
-		return true
-	}
-	return false
 }
 
 // judge judges one image.

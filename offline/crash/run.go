@@ -48,7 +48,7 @@ type history struct {
 	local  bool
 }
 
-// record runs a sequence on a copy of base. The error is an fs.Errno if a step was refused.
+// record runs a sequence on a copy of base.
 func record(base *disk.Sim, steps []Step, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
 	sim := base.Crash(disk.KeepAll)
 	clock := &steppedClock{}

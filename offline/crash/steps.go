@@ -151,6 +151,10 @@ func Parse(text string) ([]Step, error) {
 	if len(steps) == 0 {
 		return nil, errors.New("there are no steps")
 	}
+	if i := refused(steps); i >= 0 {
+		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not",
+			steps[i])
+	}
 	return steps, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"tansy/test/kit/commandline"
@@ -161,7 +162,7 @@ func run() error {
 	defer os.RemoveAll(dir)
 	var rows bytes.Buffer
 	missed, total := 0, 0
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, crashes) {
 		if !want.MatchString(m.what) {
 			continue
 		}
