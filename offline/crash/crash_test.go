@@ -48,14 +48,16 @@ func TestExplore(t *testing.T) {
 			f.Print(&text)
 			t.Fatal(text.String())
 		}
-		if *length > 0 && c.Sequences != c.All || c.Impossible == c.Sequences || c.Images < c.Sequences || c.Moments == 0 || c.States < 2 {
+		if *length > 0 && c.Sequences != c.All || c.Impossible == c.Sequences ||
+			c.Images < c.Sequences || c.Moments == 0 || c.States < 2 {
 			t.Errorf("%+v", c)
 		}
 		t.Logf("%+v", c)
 	}
 }
 
-// TestRefused: steps are refused as it is expected, of sequences of one operation. That others are not, TestExplore sees.
+// TestRefused: steps are refused as it is expected, of sequences of one operation. That others are not, TestExplore
+// sees.
 func TestRefused(t *testing.T) {
 	base, err := start()
 	if err != nil {
