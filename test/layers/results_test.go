@@ -32,7 +32,7 @@ func TestResults(t *testing.T) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			for _, field := range assigned(n) {
 				if slices.Contains(fromDafny, field) {
-					t.Errorf("%v sets %s: what a call comes to is put into it by verified code", set.Position(n.Pos()), field)
+					t.Errorf("%v sets %s: verified code puts into a call what it comes to", set.Position(n.Pos()), field)
 				}
 			}
 			return true
@@ -42,7 +42,8 @@ func TestResults(t *testing.T) {
 
 // TestAssigned: TestResults would see it.
 func TestAssigned(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "", "package p; func f() { c.Result, c.Later = g(); p := &c.Status }", 0)
+	const code = "package p; func f() { c.Result, c.Later = g(); p := &c.Status }"
+	f, err := parser.ParseFile(token.NewFileSet(), "", code, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

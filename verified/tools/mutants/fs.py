@@ -834,7 +834,7 @@
     ("procedures/xattrs", "full: no attribute has room", "    ok := Store(txn, d, ino, n);\n    if !ok {\n", "    ok := Store(txn, d, ino, n);\n    if !ok || !found {\n", "*XattrOps*Set"),
     ("procedures/xattrs", "full: a new attribute does not fit", "    if !ok { st := NOSPC; return; }\n    assert X.Without", "    if !ok || !found { st := NOSPC; return; }\n    assert X.Without", "*XattrOps*Set"),
     ("procedures/xattrs", "full: an odd file can have no attributes", "    if gen == 0 { st := NOSPC; return; }\n", "    if gen == 0 || (!found && gen % 2 == 1) { st := NOSPC; return; }\n", "*XattrOps*Set"),
-    ("procedures/xattrs", "full: half of the files can have no attributes", "    if ino >= LIMIT { assert |f| <= 549755813888; return false; }\n", "    if ino >= LIMIT / 2 && !Has(f, ino) { return false; }\n", "*XattrOps*Store"),
+    ("procedures/xattrs", "full: half of the files can have no attributes", "    if gen == 0 { st := NOSPC; return; }\n", "    if gen == 0 || (!found && ino >= LIMIT / 2) { st := NOSPC; return; }\n", "*XattrOps*Set"),
     ("procedures/xattrs", "xattrs: set: not stored", "    ok := Store(txn, d, ino, n);\n", "", "*XattrOps*Set"),
     ("procedures/xattrs", "xattrs: remove: an empty list stays", "    if empty {\n", "    if false {\n", "*XattrOps*Remove"),
     ("procedures/xattrs", "xattrs: remove: all go", "    if empty {\n", "    if true {\n", "*XattrOps*Remove"),
