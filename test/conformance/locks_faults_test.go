@@ -191,6 +191,12 @@ var lockFaults = []lockFault{
 	{check: "nlm/handle-made-up", reply: answering(nlm.ProcTest, nlm.Stale, nlm.Granted)},
 	{check: "nlm/directory", reply: answering(nlm.ProcLock, nlm.Failed, nlm.Granted)},
 	{check: "nlm/no-right", reply: answering(nlm.ProcLock, nlm.Failed, nlm.Granted)},
+	{check: "nlm/cookie-padded", reply: func(c *lockCall, result []byte) []byte {
+		if len(c.cookie) == 5 {
+			result[11] = 'x'
+		}
+		return result
+	}},
 	{check: "nlm/cookie-long", reply: func(c *lockCall, result []byte) []byte {
 		result[min(4+100, len(result)-9)] ^= 1
 		return result
@@ -199,7 +205,13 @@ var lockFaults = []lockFault{
 	{check: "nlm/free-all-others", call: on(nlm.ProcFreeAll, func(c *lockCall) { c.caller = []byte("conform-a") })},
 	{check: "nlm/version-3-stale", reply: answering(nlm.ProcLock, nlm.DeniedRoom, nlm.Stale)},
 	{check: "nlm-wait/granted", call: on(nlm.ProcLock, func(c *lockCall) { c.block = false })},
+	{check: "nlm-wait/granted", call: on(nlm.ProcLock, func(c *lockCall) { c.exclusive = !c.block })},
 	{check: "nlm-wait/shared", call: on(nlm.ProcLock, func(c *lockCall) { c.exclusive = c.exclusive || c.block })},
+	{check: "nlm-wait/shared", call: on(nlm.ProcLock, func(c *lockCall) {
+		if c.block {
+			c.offset++
+		}
+	})},
 	{check: "nlm-wait/part", call: on(nlm.ProcLock, func(c *lockCall) {
 		if c.block {
 			c.offset, c.length = 0, 0
@@ -315,8 +327,9 @@ func (f *lockFault) pass(c, s net.Conn) bool {
 		reply, ok := oneRecord(s)
 		return ok && sendRecord(c, reply)
 	}
+	parsed := asked.parse(&d)
 	changed := asked
-	if f.call != nil && changed.parse(&d) {
+	if f.call != nil && parsed {
 		f.call(&changed)
 		binary.BigEndian.PutUint32(rec[20:], changed.proc)
 		rec = append(rec[:head:head], changed.args()...)

@@ -18,6 +18,7 @@ func lockFormChecks() []Check {
 	}
 	return group("nlm", "RFC 4506, 4",
 		cookie("cookie-empty", "a cookie of 0 bytes", "").at("C702, NLM_TEST"),
+		cookie("cookie-padded", "a cookie of 5 bytes, with 3 zero bytes behind it,", "12345").at("RFC 4506, 4.10"),
 		cookie("cookie-long", "a cookie of 1024 bytes", strings.Repeat("c\x00", 512)).at("C702, NLM_TEST"),
 		must("cut", "arguments that end too early are GARBAGE_ARGS, wherever that is, and lock nothing", func(t *T) {
 			ann, bob := t.twoOwners()
@@ -77,7 +78,7 @@ func lockVersionChecks() []Check {
 	var checks []Check
 	for _, vers := range []uint32{1, 3} {
 		old := func(t *T) (ann, bob *owner) {
-			t.needVersion(vers)
+			t.needOldVersion(vers)
 			ann, bob = t.twoOwners()
 			ann.vers, bob.vers = vers, vers
 			return ann, bob

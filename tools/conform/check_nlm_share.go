@@ -12,7 +12,7 @@ const (
 
 // reserve makes a call about a reservation.
 func (o *owner) reserve(proc, access, deny uint32) lockStatus {
-	const cookie = "share"
+	const cookie = "reserved"
 	a := newArgs().opaque("cookie", cookie).opaque("caller", o.caller).fh("fh", o.file).opaque("oh", o.oh)
 	a.u32("mode", deny).u32("access", access).bool("reclaim", false)
 	st, r := o.t.nlm(o.vers, proc, o.who, cookie, a)

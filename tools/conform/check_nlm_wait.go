@@ -97,7 +97,7 @@ func lockWaitChecks() []Check {
 
 // waitIn waits for a lock in an old version.
 func waitIn(t *T, vers uint32) {
-	t.needVersion(vers)
+	t.needOldVersion(vers)
 	t.clientMachine()
 	ann, bob := t.twoOwners()
 	ann.has(span{10, 20})
@@ -166,7 +166,7 @@ func lockCancelChecks() []Check {
 func lockMessageChecks() []Check {
 	// answer sends a message, and waits for the call with its result.
 	answer := func(o *owner, proc uint32, s span, exclusive, block bool) event {
-		cookie := fmt.Sprintf("m%06d", o.t.xid()&0xffff)
+		cookie := fmt.Sprintf("m%07d", o.t.xid()&0xffff)
 		o.t.voidNLM(o.vers, proc, o.args(proc, cookie, s, exclusive, block))
 		e := o.t.next(nlmNames[proc+fromMessageToRes], func(e event) bool { return e.cookie == cookie })
 		same(o.t, "procedure", nlmNames[e.proc], nlmNames[proc+fromMessageToRes])

@@ -64,7 +64,7 @@ func (o *owner) lockArgs(a *args, s span) *args {
 
 // call makes a call about a lock.
 func (o *owner) call(proc uint32, s span, exclusive, block bool) (lockStatus, *reader) {
-	cookie := fmt.Sprintf("c%06d", o.t.xid()&0xffff)
+	cookie := fmt.Sprintf("c%07d", o.t.xid()&0xffff)
 	return o.t.nlm(o.vers, proc, o.who, cookie, o.args(proc, cookie, s, exclusive, block))
 }
 
