@@ -109,7 +109,7 @@ func (l *Local) settle(want wanted, w *localWait) error {
 	return syscall.EINTR
 }
 
-// Offered tells those who wait. Service.offer calls it.
+// offered tells those who wait. Service.offer calls it.
 func (w *localWait) offered(o advisory.Offer) {
 	w.offer = o
 	close(w.told)
