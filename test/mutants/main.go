@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"tansy/test/kit/commandline"
@@ -41,9 +42,10 @@ var (
 var (
 	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
-	locking    = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout"}
-	lockChecks = []string{"./test/conformance", "-run", "Lock|Tansy", "-checks", "^(nlm|nsm)", "-timeout", "3m"}
-	finding    = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
+	locking     = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "-timeout", "1m", "-failfast"}
+	lockChecks  = []string{"./test/conformance", "-run", "Lock|Tansy", "-checks", "^(nlm|nsm)", "-timeout", "3m"}
+	lockingHere = []string{"./test/mount", "-run", "Locks", "-timeout", "2m", "-failfast"}
+	finding     = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run",
 		"Exports|Rules|Covering|Lookups|Cache"}
@@ -114,7 +116,7 @@ var (
 		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts = []string{"./nfs/oncrpc", "-run", "Receipt"}
 	sealed   = []string{"./nfs/oncrpc", "-timeout", "3m", "-failfast", "-run",
-		"TLS|Probe|Clear|TestHandshake|HalfOpen"}
+		"TLS|Probe|Clear|TestHandshake|HalfOpen|Chain"}
 	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
 	shown      = []string{"./ops/credentials"}
 	issued     = []string{"./internal/certificate", "./cmd/tansy", "-run", "Issue|Refuses|TestCert"}
@@ -162,7 +164,7 @@ func run() error {
 	defer os.RemoveAll(dir)
 	var rows bytes.Buffer
 	missed, total := 0, 0
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, crashes) {
 		if !want.MatchString(m.what) {
 			continue
 		}
