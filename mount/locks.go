@@ -18,9 +18,9 @@ import (
 // With Options.Locks the kernel asks here for the locks of fcntl and flock, which it else has itself. Who has them is
 // decided elsewhere (Locks), where others may want them, too.
 //
-// The kernel names an owner by a number: for fcntl that of a process, for flock that of an open file. A process loses its
-// locks of a file when it closes the file, by whatever descriptor (FLUSH, which names the owner); an open file when its
-// last descriptor is closed (RELEASE, which names the open file). Owners of both kinds are apart: flock and fcntl
+// The kernel names an owner by a number: for fcntl that of a process, for flock that of an open file. A process loses
+// its locks of a file when it closes the file, by whatever descriptor (FLUSH, which names the owner); an open file when
+// its last descriptor is closed (RELEASE, which names the open file). Owners of both kinds are apart: flock and fcntl
 // exclude each other, as they do on NFS.
 
 // Locks are locks of bytes of files, of which a mount is one of several users. An owner is a name that the mount chose.
@@ -233,7 +233,7 @@ func (f *fileSystem) setLock(cancel <-chan struct{}, in *fuse.LkIn, wait bool) e
 	}
 	err = table.Lock(h, owner, first, last, exclusive, nil)
 	if err == unix.EAGAIN && in.LkFlags&fuse.LK_FLOCK != 0 {
-		table.UnlockAll(h, owner) // flock gives back what it has before it waits: two that share would wait for each other
+		table.UnlockAll(h, owner) // flock gives it back, or two that share would wait for each other
 	}
 	if err == unix.EAGAIN && wait {
 		err = table.Lock(h, owner, first, last, exclusive, cancel)

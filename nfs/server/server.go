@@ -143,7 +143,7 @@ func (s *Server) Locks() advisory.Counts {
 	return s.locks.Counts()
 }
 
-// LocalLocks are the locks of programs that use a volume through a mount, beside those of clients; nil if there are none.
+// LocalLocks are the locks of programs that use a volume through a mount, beside those of clients; nil: there are none.
 func (s *Server) LocalLocks(volume [8]byte) *nlm.Local {
 	if s.locks == nil {
 		return nil

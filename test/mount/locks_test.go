@@ -41,8 +41,8 @@ func TestHelperLocker(t *testing.T) {
 	os.Exit(0)
 }
 
-// locker does a command: KIND r|w|u|R|W FIRST LENGTH, where capitals wait, or KIND t FIRST LENGTH, which answers what is
-// in the way. KIND is fcntl, ofd, or flock. "reopen" opens and closes the file by another descriptor.
+// locker does a command: KIND r|w|u|R|W FIRST LENGTH, where capitals wait, or KIND t FIRST LENGTH, which answers what
+// is in the way. KIND is fcntl, ofd, or flock. "reopen" opens and closes the file by another descriptor.
 func locker(f *os.File, command string) string {
 	var kind, how string
 	l := unix.Flock_t{Whence: io.SeekStart}
@@ -306,8 +306,8 @@ func TestLocksWait(t *testing.T) {
 	other.gets("ok")
 }
 
-// A process loses what it has, and what it waits for, when it ends however, and what it has of a file when it closes the
-// file by whatever descriptor. An open file keeps its own until its last descriptor is closed.
+// A process loses what it has, and what it waits for, when it ends however, and what it has of a file when it closes
+// the file by whatever descriptor. An open file keeps its own until its last descriptor is closed.
 func TestLocksEnd(t *testing.T) {
 	m, bin, image, file, e := locking(t)
 	a := newProgram(t, file)

@@ -285,7 +285,7 @@ var mutants = []mutant{
 	{what: "locks: told once", file: "nfs/nlm/grants.go", old: "case left > 1 && ctx", new: "case left > 99 && ctx", tests: locking},
 	{what: "locks: this machine is a client", file: "nfs/advisory/here.go", old: "return t.limits.All / 2", new: "return t.limits.Client", tests: locking},
 	{what: "locks: this machine may have all", file: "nfs/advisory/here.go", old: "return t.limits.All / 2", new: "return t.limits.All", tests: locking},
-	{what: "locks: who is here is called as a client", file: "nfs/nlm/grants.go", old: "\t\tw.offered(o)\n\t\treturn\n", new: "", tests: locking},
+	{what: "locks: who is here is called as a client", file: "nfs/nlm/grants.go", old: "; here {", new: "; here && w == nil {", tests: locking},
 	{what: "locks: who is here waits whatever happens", file: "nfs/nlm/local.go", old: "\tcase <-cancel:\n\t}", new: "\t}", tests: locking},
 	{what: "locks: one who ends a wait ends that of all who want the same", file: "nfs/nlm/local.go", old: "if w.users == 0 {\n\t\tl.table.Cancel", new: "if true {\n\t\tl.table.Cancel", tests: locking},
 	{what: "locks: who is here and was told does not take it", file: "nfs/nlm/local.go", old: "\t\tl.table.Accept(w.offer)\n", new: "", tests: locking},
