@@ -215,8 +215,8 @@ func (f *fileSystem) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	return lockStatus(f.setLock(cancel, in, false))
 }
 
-// SetLkw implements fuse.RawFileSystem: F_SETLKW, and flock. It waits with nothing held. A signal ends that, and so does
-// the end of the mount.
+// SetLkw implements fuse.RawFileSystem: F_SETLKW, and flock. It waits with nothing held. A signal ends that, and so
+// does the end of the mount.
 func (f *fileSystem) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	return lockStatus(f.setLock(cancel, in, true))
 }
