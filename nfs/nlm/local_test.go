@@ -2,8 +2,10 @@ package nlm_test
 
 import (
 	"math"
+	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"tansy/nfs/nlm"
 )
@@ -36,13 +38,11 @@ func TestLocal(t *testing.T) {
 		t.Errorf("in the way are bytes %d to %d of %q: free %v", from, to, by, free)
 	}
 
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- local.Lock(b.file, "me", 0, 100, true, make(chan struct{})) }()
 	waitsFor(t, b, 1)
 	ann.unlock(lock{1, "a", 0, 20})
-	if err := <-done; err != nil {
-		t.Errorf("waited: %v", err)
-	}
+	ends(t, done, nil)
 	ann.lock(nlm.Denied, lock{1, "a", 100, 1})
 	local.UnlockAll(b.file, "me")
 	ann.lock(nlm.Granted, lock{1, "a", 100, 1})
@@ -51,10 +51,23 @@ func TestLocal(t *testing.T) {
 // waitsFor waits until so many locks are waited for.
 func waitsFor(t *testing.T, b *bench, n int) {
 	t.Helper()
-	for b.server.Locks().Waits != n {
-		if t.Context().Err() != nil {
-			t.Fatal("the test is over")
+	for late := time.Now().Add(patience); b.server.Locks().Waits != n; runtime.Gosched() {
+		if time.Now().After(late) {
+			t.Fatalf("%d wait, want %d", b.server.Locks().Waits, n)
 		}
+	}
+}
+
+// ends wants a wait to end so.
+func ends(t *testing.T, done <-chan error, want error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		if err != want {
+			t.Errorf("the wait ends with %v, want %v", err, want)
+		}
+	case <-time.After(patience):
+		t.Fatal("the wait does not end")
 	}
 }
 
@@ -77,13 +90,9 @@ func TestLocalCancel(t *testing.T) {
 	}
 	waitsFor(t, b, 1)
 	close(cancels[0])
-	if err := <-results[0]; err != syscall.EINTR {
-		t.Errorf("cancelled: %v", err)
-	}
+	ends(t, results[0], syscall.EINTR)
 	ann.unlock(lock{1, "a", 10, 10})
-	if err := <-results[1]; err != nil {
-		t.Errorf("the other thread: %v", err)
-	}
+	ends(t, results[1], nil)
 	ann.lock(nlm.Denied, lock{1, "a", 10, 10})
 
 	again := make(chan struct{})
@@ -91,9 +100,7 @@ func TestLocalCancel(t *testing.T) {
 	go func() { done <- local.Lock(b.file, "other", 10, 19, true, again) }()
 	waitsFor(t, b, 1)
 	close(again)
-	if err := <-done; err != syscall.EINTR {
-		t.Errorf("cancelled: %v", err)
-	}
+	ends(t, done, syscall.EINTR)
 	if n := b.server.Locks(); n.Waits != 0 || n.Size != 1 {
 		t.Errorf("left: %+v", n)
 	}

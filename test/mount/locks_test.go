@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -134,20 +135,26 @@ func (p *program) begin(command string) {
 	must(p.t, err)
 }
 
+// lockPatience is how long a test waits for what has to come.
+const lockPatience = 20 * time.Second
+
 // gets waits for an answer.
 func (p *program) gets(want string) {
 	p.t.Helper()
-	if got := <-p.answers; got != want {
-		p.t.Errorf("%q, want %q", got, want)
+	select {
+	case got := <-p.answers:
+		if got != want {
+			p.t.Errorf("%q, want %q", got, want)
+		}
+	case <-time.After(lockPatience):
+		p.t.Fatalf("no answer, want %q", want)
 	}
 }
 
 func (p *program) want(command, answer string) {
 	p.t.Helper()
 	p.begin(command)
-	if got := <-p.answers; got != answer {
-		p.t.Errorf("%s: %q, want %q", command, got, answer)
-	}
+	p.gets(answer)
 }
 
 // end ends the program by itself, and kill at once.
@@ -220,9 +227,9 @@ func (e *elsewhere) unlock(offset, length uint64) {
 // free waits until a client can lock bytes, which are given back soon.
 func (e *elsewhere) free(offset, length uint64) {
 	e.t.Helper()
-	for e.call(nlm.ProcLock, offset, length) != nlm.Granted {
-		if e.t.Context().Err() != nil {
-			e.t.Fatal("the test is over")
+	for late := time.Now().Add(lockPatience); e.call(nlm.ProcLock, offset, length) != nlm.Granted; {
+		if time.Now().After(late) {
+			e.t.Fatalf("%d bytes from %d are not free", length, offset)
 		}
 	}
 	e.unlock(offset, length)
@@ -300,6 +307,8 @@ func TestLocksWait(t *testing.T) {
 	case got := <-b.answers:
 		b.answers <- got
 		first, other = b, a
+	case <-time.After(lockPatience):
+		t.Fatal("both wait")
 	}
 	first.gets("ok")
 	first.want("flock u", "ok")
@@ -343,7 +352,7 @@ func TestLocksEnd(t *testing.T) {
 // waiting waits until a thread of a program waits for a lock.
 func waiting(t *testing.T, p *program) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	for late := time.Now().Add(lockPatience); time.Now().Before(late); {
 		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.cmd.Process.Pid))
 		must(t, err)
 		for _, x := range threads {
@@ -353,7 +362,7 @@ func waiting(t *testing.T, p *program) {
 			}
 		}
 	}
-	t.Fatal("the test is over")
+	t.Fatal("it does not wait")
 }
 
 // A mount whose server has no locks has those of the kernel: clients and programs do not see each other's.
