@@ -118,6 +118,7 @@ func TestLocalEnd(t *testing.T) {
 		}
 	}
 	local.End()
+	b.client(t, "127.0.0.1", "bob").lock(nlm.Denied, lock{1, "b", 0, 1})
 	ann.lock(nlm.Granted, lock{1, "a", 10, 0})
 	if n := b.server.Locks(); n.Owners != 1 {
 		t.Errorf("left: %+v", n)
