@@ -293,7 +293,6 @@ var mutants = []mutant{
 	{what: "locks: a client's lock is one of this machine", file: "nfs/nlm/local.go", old: "if c.Owner.Host == advisory.ThisMachine {", new: "if true {", tests: locking},
 	{what: "locks: the end of the mount is the end of clients", file: "nfs/nlm/local.go", old: "return h == advisory.ThisMachine })", new: "return true })", tests: locking},
 	{what: "locks: the end of the mount is that of a client of this name", file: "nfs/nlm/local.go", old: "return h == advisory.ThisMachine })", new: "return h.Name == advisory.ThisMachine.Name })", tests: locking},
-	{what: "locks: this machine waits though it may not", file: "nfs/nlm/local.go", old: "exclusive, cancel != nil, w)", new: "exclusive, true, w)", tests: locking},
 	{what: "mount: locks stay in the kernel", file: "mount/system_linux.go", old: "m.EnableLocks = o.Locks", new: "m.EnableLocks = false", tests: lockingHere},
 	{what: "mount: locks are asked for where nobody has them", file: "mount/system_linux.go", old: "m.EnableLocks = o.Locks", new: "m.EnableLocks = true", tests: lockingHere},
 	{what: "mount: to the end is to 2^63", file: "mount/locks.go", old: "return l.Start, math.MaxUint64", new: "return l.Start, l.End", tests: lockingHere},
