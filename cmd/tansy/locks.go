@@ -16,8 +16,8 @@ type locking struct {
 const perLock = 1 << 10
 
 func (l *locking) flags(s *flagSet) {
-	s.BoolVar(&l.on, "locks", false, "serve locks between clients (NLM), which mount without nolock then; "+
-		"they are lost when the server ends")
+	s.BoolVar(&l.on, "locks", false, "serve locks between clients (NLM), which mount without nolock then, and "+
+		"programs on --mount; they are lost when the server ends")
 	s.IntVar(&l.all, "max-locks", nlm.DefaultLimits.All,
 		"`N` locks at a time; who waits for one counts twice")
 	s.IntVar(&l.client, "max-locks-per-host", nlm.DefaultLimits.Client, "at most `N` of these from one address")

@@ -42,8 +42,10 @@ var (
 var (
 	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
-	locking = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout"}
-	finding = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
+	locking     = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "-failfast"}
+	lockChecks  = []string{"./test/conformance", "-run", "Lock|Tansy", "-checks", "^(nlm|nsm)", "-timeout", "3m"}
+	lockingHere = []string{"./test/mount", "-run", "Locks", "-timeout", "5m", "-failfast"}
+	finding     = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run",
 		"Exports|Rules|Covering|Lookups|Cache"}
