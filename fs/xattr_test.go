@@ -264,15 +264,7 @@ func TestXattrsFull(t *testing.T) {
 	if err := set(hs[0], "0123456789"); err != nil {
 		t.Fatal(err)
 	}
-	for n, off := uint64(fs.MaxIO), uint64(0); n >= 1; {
-		if _, _, _, err := v.Write(root, hs[1], off, make([]byte, n), fs.Unstable); err == nil {
-			off += n
-		} else if err == fs.ErrNoSpc {
-			n /= 2
-		} else {
-			t.Fatal(err)
-		}
-	}
+	fillUp(t, v, hs[1])
 	if err := set(hs[2], "x"); err != fs.ErrNoSpc {
 		t.Errorf("a first attribute: %v", err)
 	}

@@ -41,7 +41,10 @@ var (
 var (
 	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
-	locking = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout"}
+	locking   = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "./nfs/reclaim"}
+	outliving = []string{"./nfs/reclaim", "./nfs/nlm", "-timeout", "1m", "-run",
+		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept"}
+	noting  = []string{"./fs", "-run", "Note|Xattrs$"}
 	finding = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run",
