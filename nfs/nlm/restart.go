@@ -18,7 +18,7 @@ import (
 // calls for locks are admitted.
 
 // noticing bounds what is under way to tell hosts that the server has started.
-var noticing = callout.Limits{AtOnce: 64, PerHost: 1, Queued: 4, Hosts: 1 << 16, Time: 10 * time.Second}
+var noticing = callout.Limits{AtOnce: 64, PerHost: 1, Queued: 64, Hosts: 1 << 16, Time: 10 * time.Second}
 
 // Hosts that do not answer are told so often, with at most lastPause between: for a quarter of an hour.
 const (

@@ -163,7 +163,8 @@ func claim(t *testing.T, v *fs.FS, at string) (state uint32, a reclaim.Answer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, a = r.Admit(reclaim.Host{Addr: netip.MustParseAddr(at)}, true)
+	called := netip.MustParseAddr("127.0.0.1")
+	_, a = r.Admit(reclaim.Host{Addr: netip.MustParseAddr(at), Local: called}, true)
 	return r.State(), a
 }
 

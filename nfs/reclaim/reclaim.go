@@ -25,7 +25,8 @@ type Store interface {
 // note is the name of the note that has the hosts.
 const note = "locks"
 
-// Host is a client machine that has locks.
+// Host is a client machine that has locks, as it calls the server. One that calls several addresses of the server, and
+// knows it by each, is several.
 type Host struct {
 	Addr  netip.Addr // that it calls from
 	Local netip.Addr // that it called, and knows the server by; the zero Addr: not known
@@ -61,7 +62,7 @@ type Volume struct {
 
 	mu     sync.Mutex
 	state  uint32                  // of the server that served the volume last, or that serves it
-	hosts  map[netip.Addr]Host     // that stay on the volume, whatever becomes of a write under way
+	hosts  map[Host]struct{}       // that stay on the volume, whatever becomes of a write under way
 	pins   map[netip.Addr]int      // calls that were admitted, and whose locks Holding may not know of
 	before map[netip.Addr]struct{} // that were there at the start, and did not reclaim yet; for as long as there is grace
 	grace  bool
@@ -71,7 +72,7 @@ type Volume struct {
 
 // Open reads what the last server left on a volume.
 func Open(cfg Config) (*Volume, error) {
-	v := &Volume{cfg: cfg, ends: make(chan struct{}), hosts: map[netip.Addr]Host{}, pins: map[netip.Addr]int{}}
+	v := &Volume{cfg: cfg, ends: make(chan struct{}), hosts: map[Host]struct{}{}, pins: map[netip.Addr]int{}}
 	if v.cfg.Log == nil {
 		v.cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -87,12 +88,12 @@ func Open(cfg Config) (*Volume, error) {
 		return nil, err
 	}
 	for _, h := range list {
-		v.hosts[h.Addr] = h
+		v.hosts[h] = struct{}{}
 	}
 	if v.grace = len(list) > 0 && cfg.Grace > 0; v.grace {
 		v.before = map[netip.Addr]struct{}{}
-		for a := range v.hosts {
-			v.before[a] = struct{}{}
+		for h := range v.hosts {
+			v.before[h.Addr] = struct{}{}
 		}
 	}
 	return v, nil
@@ -196,7 +197,7 @@ const (
 func (v *Volume) Admit(h Host, reclaim bool) (release func(), a Answer) {
 	v.mu.Lock()
 	a = v.may(h.Addr, reclaim)
-	if _, there := v.hosts[h.Addr]; a != Admitted || there {
+	if _, there := v.hosts[h]; a != Admitted || there {
 		defer v.mu.Unlock()
 		return v.admit(h.Addr, a), a
 	}
@@ -207,7 +208,7 @@ func (v *Volume) Admit(h Host, reclaim bool) (release func(), a Answer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	a = v.may(h.Addr, reclaim)
-	if _, there := v.hosts[h.Addr]; a == Admitted && !there && !v.add(h) {
+	if _, there := v.hosts[h]; a == Admitted && !there && !v.add(h) {
 		a = NoRoom
 	}
 	return v.admit(h.Addr, a), a
@@ -215,14 +216,23 @@ func (v *Volume) Admit(h Host, reclaim bool) (release func(), a Answer) {
 
 // may decides what needs no room. The caller has mu.
 func (v *Volume) may(at netip.Addr, reclaim bool) Answer {
-	_, there := v.hosts[at] // nobody comes to them during the grace period
 	switch {
 	case v.grace && !reclaim:
 		return InGrace
-	case reclaim && (!v.grace || !there):
+	case reclaim && (!v.grace || !v.known(at)):
 		return NotYours
 	}
 	return Admitted
+}
+
+// known tells whether an address is on the volume. No other comes to it during the grace period. The caller has mu.
+func (v *Volume) known(at netip.Addr) bool {
+	for h := range v.hosts {
+		if h.Addr == at {
+			return true
+		}
+	}
+	return false
 }
 
 // admit notes a call that was admitted. The caller has mu.

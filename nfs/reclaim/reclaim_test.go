@@ -166,13 +166,19 @@ func TestGrace(t *testing.T) {
 		b.admit("192.0.2.4", true, NotYours)
 		b.admit("192.0.2.1", false, InGrace)
 		b.admit("192.0.2.1", true, Admitted)
-		b.admit("192.0.2.1", true, Admitted)
+		other := Host{host("192.0.2.1").Addr, netip.MustParseAddr("192.0.2.10")}
+		if release, a := b.Admit(other, true); a != Admitted {
+			t.Errorf("who reclaims by another address: %v", a)
+		} else {
+			release()
+		}
+		b.sees("192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::3")
 		b.admit("2001:db8::3", true, Admitted)
 		b.unlock("2001:db8::3")
 		time.Sleep(time.Minute - 1)
 		synctest.Wait()
 		b.admit("192.0.2.4", false, InGrace)
-		b.sees("192.0.2.1", "192.0.2.2", "2001:db8::3")
+		b.sees("192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::3")
 
 		// A device that fails has the grace period go on, without those that were silent.
 		b.set(errors.New("the device fails"), nil)
@@ -184,11 +190,11 @@ func TestGrace(t *testing.T) {
 		b.set(nil, nil)
 		time.Sleep(forgetEvery)
 		synctest.Wait()
-		b.sees("192.0.2.1")
+		b.sees("192.0.2.1", "192.0.2.1")
 		b.admit("192.0.2.1", true, NotYours)
 		b.admit("192.0.2.2", true, NotYours)
 		b.admit("192.0.2.4", false, Admitted)
-		b.sees("192.0.2.1", "192.0.2.4")
+		b.sees("192.0.2.1", "192.0.2.1", "192.0.2.4")
 
 		last := start(t, m, 0, 9) // without grace
 		last.admit("192.0.2.1", true, NotYours)

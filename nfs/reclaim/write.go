@@ -15,7 +15,7 @@ import (
 // list are the hosts, in the order in which they are written. The caller has mu.
 func (v *Volume) list() []Host {
 	list := make([]Host, 0, len(v.hosts))
-	for _, h := range v.hosts {
+	for h := range v.hosts {
 		list = append(list, h)
 	}
 	slices.SortFunc(list, func(a, b Host) int {
@@ -27,9 +27,9 @@ func (v *Volume) list() []Host {
 // drop takes hosts from the list that have no locks, and returns how many. The caller has writing and mu.
 func (v *Volume) drop() (n int) {
 	holding := v.cfg.Holding() // a call that is not among the pins any more is seen here
-	for a := range v.hosts {
-		if _, waited := v.before[a]; !waited && v.pins[a] == 0 && !holding[a] {
-			delete(v.hosts, a)
+	for h := range v.hosts {
+		if _, waited := v.before[h.Addr]; !waited && v.pins[h.Addr] == 0 && !holding[h.Addr] {
+			delete(v.hosts, h)
 			n++
 		}
 	}
@@ -47,7 +47,7 @@ func (v *Volume) add(h Host) bool {
 		v.noRoom(h, err)
 		return false
 	}
-	v.hosts[h.Addr], v.full = h, false
+	v.hosts[h], v.full = struct{}{}, false
 	return true
 }
 
@@ -57,8 +57,8 @@ func (v *Volume) neighbours(at netip.Addr) (n int) {
 		return 0
 	}
 	network := netip.PrefixFrom(at, 64)
-	for a := range v.hosts {
-		if network.Contains(a) {
+	for h := range v.hosts {
+		if network.Contains(h.Addr) {
 			n++
 		}
 	}
