@@ -121,7 +121,8 @@ func (f *attributed) change(t testing.TB, v *fs.FS, rnd *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := after.Ctime.Sec > before.Ctime.Sec || after.Ctime.Sec == before.Ctime.Sec && after.Ctime.Nsec > before.Ctime.Nsec
+	later := after.Ctime.Sec > before.Ctime.Sec ||
+		after.Ctime.Sec == before.Ctime.Sec && after.Ctime.Nsec > before.Ctime.Nsec
 	if want == nil {
 		f.list = next
 		before.Ctime = after.Ctime

@@ -142,7 +142,8 @@ func serveOn(t *testing.T, programs []oncrpc.Program) net.Addr {
 // newPeer starts a lock manager and returns the port of its port mapper. With nowhere nobody listens where the port
 // mapper says that it is.
 func newPeer(t *testing.T, nowhere bool) (*peer, uint16) {
-	p := &peer{calls: make(chan call, 100), answer: func(call) uint32 { return nlm.Granted }, starts: make(chan start, 100)}
+	p := &peer{calls: make(chan call, 100), starts: make(chan start, 100)}
+	p.answer = func(call) uint32 { return nlm.Granted }
 	at := serveOn(t, p.programs())
 	if nowhere {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
