@@ -58,7 +58,7 @@ type Volume struct {
 	busy sync.WaitGroup
 	last sync.Once
 
-	writing sync.Mutex // held by who writes to the volume; taken before mu
+	writing chan struct{} // has one entry while somebody writes to the volume; waited for before mu
 
 	mu     sync.Mutex
 	state  uint32                  // of the server that served the volume last, or that serves it
@@ -72,7 +72,10 @@ type Volume struct {
 
 // Open reads what the last server left on a volume.
 func Open(cfg Config) (*Volume, error) {
-	v := &Volume{cfg: cfg, ends: make(chan struct{}), hosts: map[Host]struct{}{}, pins: map[netip.Addr]int{}}
+	v := &Volume{
+		cfg: cfg, ends: make(chan struct{}), writing: make(chan struct{}, 1),
+		hosts: map[Host]struct{}{}, pins: map[netip.Addr]int{},
+	}
 	if v.cfg.Log == nil {
 		v.cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -108,8 +111,7 @@ func (v *Volume) State() uint32 {
 
 // Next makes the state number of this server durable, before Start. It takes the room that the first host needs, too.
 func (v *Volume) Next(state uint32) error {
-	v.writing.Lock()
-	defer v.writing.Unlock()
+	defer v.beginWriting()()
 	v.mu.Lock()
 	v.state = state
 	list := v.list()
@@ -203,8 +205,7 @@ func (v *Volume) Admit(h Host, reclaim bool) (release func(), a Answer) {
 	}
 	v.mu.Unlock()
 
-	v.writing.Lock()
-	defer v.writing.Unlock()
+	defer v.beginWriting()()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	a = v.may(h.Addr, reclaim)

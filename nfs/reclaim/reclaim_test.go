@@ -206,23 +206,28 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestSilent: what others get while the end of the grace period is written, they get after it.
+// TestSilent: while the end of the grace period is written, others get nothing yet, and nothing is reclaimed any more
+// that would have to be written.
 func TestSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := new(memory)
 		first := start(t, m, time.Minute, 9)
 		first.admit("192.0.2.1", false, Admitted)
+		first.admit("192.0.2.3", false, Admitted)
 		b := start(t, m, time.Minute, 9)
+		b.admit("192.0.2.1", true, Admitted)
 		hold := make(chan struct{})
 		b.set(nil, func() { <-hold })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		b.admit("192.0.2.2", false, InGrace)
 		got := make(chan Answer, 1)
 		go func() {
-			_, a := b.Admit(host("192.0.2.1"), true)
+			_, a := b.Admit(Host{host("192.0.2.1").Addr, netip.MustParseAddr("192.0.2.10")}, true)
 			got <- a
 		}()
+		b.admit("192.0.2.2", false, InGrace)
+		b.admit("192.0.2.3", true, NotYours)
+		b.admit("192.0.2.1", true, Admitted)
 		synctest.Wait()
 		b.set(nil, nil)
 		close(hold)
@@ -230,7 +235,7 @@ func TestSilent(t *testing.T) {
 			t.Errorf("who reclaims too late: %v", a)
 		}
 		synctest.Wait()
-		b.sees()
+		b.sees("192.0.2.1")
 		b.admit("192.0.2.2", false, Admitted)
 		first.Close()
 		b.Close()

@@ -12,6 +12,12 @@ import (
 // What is written is what stays. A host that is not in it any more is not among the hosts from before the write on, so
 // that nobody is admitted for what a write that is under way may take from the volume.
 
+// beginWriting waits until nobody else writes to the volume, or decides what is written. The result ends it.
+func (v *Volume) beginWriting() (end func()) {
+	v.writing <- struct{}{}
+	return func() { <-v.writing }
+}
+
 // list are the hosts, in the order in which they are written. The caller has mu.
 func (v *Volume) list() []Host {
 	list := make([]Host, 0, len(v.hosts))
@@ -24,7 +30,7 @@ func (v *Volume) list() []Host {
 	return list
 }
 
-// drop takes hosts from the list that have no locks, and returns how many. The caller has writing and mu.
+// drop takes hosts from the list that have no locks, and returns how many. The caller writes, and has mu.
 func (v *Volume) drop() (n int) {
 	holding := v.cfg.Holding() // a call that is not among the pins any more is seen here
 	for h := range v.hosts {
@@ -36,7 +42,7 @@ func (v *Volume) drop() (n int) {
 	return n
 }
 
-// add puts a host on the volume. It tells whether it is there, durable. The caller has writing and mu.
+// add puts a host on the volume. It tells whether it is there, durable. The caller writes, and has mu.
 func (v *Volume) add(h Host) bool {
 	v.drop()
 	if len(v.hosts) >= v.cfg.Hosts || v.neighbours(h.Addr) >= perNetwork {
@@ -65,7 +71,7 @@ func (v *Volume) neighbours(at netip.Addr) (n int) {
 	return n
 }
 
-// write writes hosts to the volume. The caller has writing and mu, which is given back meanwhile.
+// write writes hosts to the volume. The caller writes, and has mu, which is given back meanwhile.
 func (v *Volume) write(list []Host) error {
 	b := encode(v.state, list)
 	v.mu.Unlock()
@@ -84,8 +90,7 @@ func (v *Volume) noRoom(h Host, err error) {
 
 // forget takes hosts without locks from the volume.
 func (v *Volume) forget() {
-	v.writing.Lock()
-	defer v.writing.Unlock()
+	defer v.beginWriting()()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.drop() == 0 {
@@ -99,8 +104,7 @@ func (v *Volume) forget() {
 // endGrace ends the grace period when the volume does not have those hosts any more that did not reclaim: what others
 // get from then on, they could not claim again after the next crash.
 func (v *Volume) endGrace() {
-	v.writing.Lock()
-	defer v.writing.Unlock()
+	defer v.beginWriting()()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	silent := len(v.before)

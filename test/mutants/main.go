@@ -43,7 +43,7 @@ var (
 	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	locking   = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "./nfs/reclaim"}
-	outliving = []string{"./nfs/reclaim", "./nfs/nlm", "-timeout", "1m", "-run",
+	outliving = []string{"./nfs/reclaim", "./nfs/nlm", "-timeout", "1m", "-failfast", "-run",
 		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept"}
 	noting  = []string{"./fs", "-run", "Note|Xattrs$"}
 	finding = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
