@@ -95,7 +95,8 @@ func (s *Service) tellStart(h reclaim.Host, pause time.Duration, left int) {
 	})
 }
 
-// sayStart makes the calls NOTIFY: for each name that the host may know this server by.
+// sayStart makes the calls NOTIFY: for each name that the host may know this server by. The first has to be answered:
+// for a name that it does not know, a host may ask other machines, in vain and for long.
 func (s *Service) sayStart(ctx context.Context, h reclaim.Host) error {
 	b := back{at: h.Addr, version: StatusVersion}
 	var names []string
@@ -111,12 +112,12 @@ func (s *Service) sayStart(ctx context.Context, h reclaim.Host) error {
 		return err
 	}
 	defer c.Close()
-	for _, name := range names {
+	for i, name := range names {
 		_, err := c.Call(StatusProgram, StatusVersion, StatusNotify, func(e *oncrpc.Encoder) {
 			e.Opaque([]byte(name))
 			e.Uint32(s.state)
 		})
-		if err != nil {
+		if err != nil && i == 0 {
 			return fmt.Errorf("NOTIFY: %w", err)
 		}
 	}
