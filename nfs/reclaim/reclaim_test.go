@@ -268,6 +268,10 @@ func TestForget(t *testing.T) {
 		b.unlock("192.0.2.3")
 		b.Close()
 		b.sees()
+		next := start(t, m, time.Minute, 9)
+		next.admit("192.0.2.1", false, Admitted) // there is no grace period, as nobody had locks
+		next.unlock("192.0.2.1")
+		next.Close()
 		b.admit("192.0.2.4", false, Admitted) // a call that was under way
 		b.sees("192.0.2.4")
 
