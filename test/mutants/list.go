@@ -361,7 +361,7 @@ var mutants = []mutant{
 	{what: "restart of locks: nobody is told of a start", file: "nfs/server/server.go",
 		old: "\t\ts.locks.Start()\n", new: "", tests: outliving},
 	{what: "restart of locks: no address holds anything", file: "nfs/advisory/table.go",
-		old: "\t\tall[h.Addr] = true\n", new: "", tests: outliving},
+		old: "all[h.Addr] = true", new: "all[h.Addr] = false", tests: outliving},
 	{what: "notes: not waited for", file: "fs/note.go",
 		old: "v.id, false, v.inside}", new: "v.id, v.deferred, v.inside}", tests: noting},
 	{what: "notes: shown as attributes", file: "fs/xattr.go",
