@@ -2,7 +2,7 @@ package fs
 
 import (
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/localops"
+	"tansy/internal/gen/fs/exec/localcalls"
 )
 
 // Room is set aside for a long range in many transactions, which may find no room in the middle. So it is looked for
@@ -139,17 +139,12 @@ func (a *allocation) fill(who *Cred, off, n uint64) error {
 	v, vc := a.v, cred(new(vcred), who)
 	for {
 		var c call
-		c.Ino = a.h.Ino
 		c.Make(exec.LOCAL(), 0, v.deferred, n)
 		var before, after Time
-		err := v.serve(&c, func(t *txn) uint32 {
-			before = v.ctime(t, a.h)
+		err := v.serve(&c, func(t *txn) {
 			sec, nsec := v.now()
-			st := localops.Allocate(t, v.dirs, vc, a.h.Ino, a.h.Gen, off, c.Bytes, sec, nsec)
-			if st == 0 {
-				after = v.ctime(t, a.h)
-			}
-			return st
+			before.Sec, before.Nsec, after.Sec, after.Nsec = localcalls.Allocate(&c.Call, t, v.dirs,
+				vc, a.h.Ino, a.h.Gen, off, sec, nsec)
 		})
 		if err == ErrNoSpc {
 			a.giveBack(off)
@@ -164,11 +159,6 @@ func (a *allocation) fill(who *Cred, off, n uint64) error {
 		}
 		off, n = off+c.Bytes, n-c.Bytes
 	}
-}
-
-// ctime returns the ctime of a file within a transaction.
-func (v *FS) ctime(t *txn, h Handle) Time {
-	return attributes(h.Ino, v.dirs.Fs.GetInode(t, h.Ino, true)).Ctime
 }
 
 // giveBack takes what was set aside before the byte at end from the file again, but for some of the blocks that have

@@ -42,7 +42,7 @@ func (v *FS) Close() error {
 }
 
 // serve carries call c out, unless the volume is closed.
-func (v *FS) serve(c *call, op func(t *txn) uint32) error {
+func (v *FS) serve(c *call, op func(t *txn)) error {
 	if err := v.enter(); err != nil {
 		return err
 	}

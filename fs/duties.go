@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"tansy/fs/internal/background"
+	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/fileops"
-	"tansy/internal/gen/fs/procedures/procedurebase"
+	"tansy/internal/gen/fs/exec/localcalls"
 	"tansy/internal/gen/fs/procedures/trimming"
 	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
@@ -22,9 +22,8 @@ const freeStep = 128
 
 // FreeSome takes a step of freeing what removed and cut files had.
 func (d duties) FreeSome() (more bool, err error) {
-	err = d.v.background(exec.FREE(), func(t *txn) (st uint32) {
-		st, more = procedurebase.OrphanStep(t, d.v.dirs, d.v.freeStep)
-		return st
+	err = d.v.background(exec.FREE(), func(c *calls.Call, t *txn) {
+		more = localcalls.FreeSome(c, t, d.v.dirs, d.v.freeStep)
 	})
 	return more, err
 }
@@ -34,11 +33,11 @@ func (d duties) OtherCommits() int64 { return int64(d.v.sys.Position().Commits -
 
 // Zero writes zeros to those of the blocks in runs that are free.
 func (d duties) Zero(runs []dtxn.Run) error {
-	return d.v.background(exec.TRIM(), func(t *txn) uint32 {
+	return d.v.background(exec.TRIM(), func(c *calls.Call, t *txn) {
 		for _, r := range runs {
 			trimming.Trim(t, d.v.dirs, r.Start, r.End-r.Start)
 		}
-		return 0
+		c.Done()
 	})
 }
 
@@ -68,7 +67,7 @@ func (d duties) Reading() (reads int64, took time.Duration) { return d.v.sys.Rea
 
 // Prefetch has n bytes of a file in the cache afterwards, if that is not too much.
 func (d duties) Prefetch(f background.File, off, n uint64) error {
-	return d.v.background(procRead, func(t *txn) uint32 {
-		return fileops.Prefetch(t, d.v.dirs, f.Ino, f.Gen, off, n)
+	return d.v.background(procRead, func(c *calls.Call, t *txn) {
+		localcalls.Prefetch(c, t, d.v.dirs, f.Ino, f.Gen, off, n)
 	})
 }

@@ -14,8 +14,8 @@ import (
 // Getattr implements FileSystem.
 func (v *FS) Getattr(h Handle) (Attr, error) {
 	var c call
-	err := v.run(&c, procGetattr, func(t *txn) uint32 {
-		return answers.Getattr(&c.Call, t, v.dirs, h.Ino, h.Gen)
+	err := v.run(&c, procGetattr, func(t *txn) {
+		answers.Getattr(&c.Call, t, v.dirs, h.Ino, h.Gen)
 	})
 	if err != nil {
 		return Attr{}, err
@@ -28,9 +28,8 @@ func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, Attr, error) {
 	vc := cred(new(vcred), who)
 	var c call
 	var bits uint32
-	err := v.run(&c, procAccess, func(t *txn) (st uint32) {
-		st, bits = answers.Access(&c.Call, t, v.dirs, vc, h.Ino, h.Gen)
-		return st
+	err := v.run(&c, procAccess, func(t *txn) {
+		bits = answers.Access(&c.Call, t, v.dirs, vc, h.Ino, h.Gen)
 	})
 	if v.refusesChanges() {
 		bits &^= accessChange
@@ -67,11 +66,10 @@ func (v *FS) setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) 
 		g, id = *guard, v.id
 	}
 	var c call
-	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again = oncecalls.Setattr(&c.Call, t, v.dirs,
+	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+		return oncecalls.Setattr(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
-		return
 	})
 	return c.wcc(h.Ino), err
 }
@@ -80,9 +78,8 @@ func (v *FS) setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) 
 func (v *FS) Readlink(_ *Cred, h Handle) ([]byte, *Attr, error) {
 	var c call
 	var target *buf
-	err := v.run(&c, procReadlink, func(t *txn) (st uint32) {
-		st, target = answers.Readlink(&c.Call, t, v.dirs, h.Ino, h.Gen)
-		return st
+	err := v.run(&c, procReadlink, func(t *txn) {
+		target = answers.Readlink(&c.Call, t, v.dirs, h.Ino, h.Gen)
 	})
 	if err != nil {
 		return nil, c.attr(h.Ino), err
@@ -109,14 +106,13 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 	var c call
 	var eof bool
 	d := idleData.Get().(*Data)
-	err := v.run(&c, procRead, func(t *txn) (st uint32) {
+	err := v.run(&c, procRead, func(t *txn) {
 		var p *dbytes.Pieces
-		st, p, eof = answers.Read(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, uint64(count))
+		p, eof = answers.Read(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, uint64(count))
 		d.drop() // of a transaction before, which did not end well
-		if st == 0 {
+		if c.Result == 0 {
 			d.take(t, p)
 		}
-		return st
 	})
 	if err != nil {
 		d.Done()
@@ -148,9 +144,9 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 		defer func() { place.Drop(); <-v.streams }()
 	}
 	since := v.changing(who, h)
-	err := v.carry(&c, func(t *txn) uint32 {
+	err := v.carry(&c, func(t *txn) {
 		sec, nsec := v.now()
-		return writecall.Store(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
+		writecall.Store(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
 	})
 	v.changed(h, since, err)
 	if err != nil {
@@ -175,8 +171,8 @@ func WriteMemory() int64 { return dbytes.WriteMemory() }
 // only the range named.
 func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	var c call
-	err := v.run(&c, procCommit, func(t *txn) uint32 {
-		return answers.Commit(&c.Call, t, v.dirs, h.Ino, h.Gen)
+	err := v.run(&c, procCommit, func(t *txn) {
+		answers.Commit(&c.Call, t, v.dirs, h.Ino, h.Gen)
 	})
 	if err != nil {
 		return WCC{}, err

@@ -57,19 +57,20 @@ func TestFreedWhileFull(t *testing.T) {
 	v.free.Wake()
 	tries := 0
 	var c call
-	err := v.run(&c, procSetattr, func(*txn) uint32 {
+	err := v.run(&c, procSetattr, func(*txn) {
 		if tries++; tries == 1 {
 			var background sync.WaitGroup
 			background.Go(func() { v.free.Help(1) }) // a moment before the end of this try
 			background.Wait()
-			return uint32(ErrNoSpc)
+			c.Result = uint32(ErrNoSpc)
+			return
 		}
-		return 0
+		c.Result = 0
 	})
 	if err != nil || tries != 2 {
 		t.Error(tries, err)
 	}
-	if err := v.run(&c, procSetattr, func(*txn) uint32 { return uint32(ErrNoSpc) }); err != ErrNoSpc {
+	if err := v.run(&c, procSetattr, func(*txn) { c.Result = uint32(ErrNoSpc) }); err != ErrNoSpc {
 		t.Error(err)
 	}
 }

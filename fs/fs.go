@@ -129,15 +129,15 @@ func stamp(t time.Time) (sec uint64, nsec uint32) {
 // errDamaged is the panic of verified code, as an error.
 var errDamaged = background.ErrDamaged
 
-// run is procedure p, as call c. op is its work: it returns an NFS status, and puts the attributes for the reply into
-// c; it may be called several times, and what it did counts only when run returns nil.
-func (v *FS) run(c *call, p uint32, op func(t *txn) uint32) error {
+// run is procedure p, as call c. op is its work: verified code puts what that comes to into c, an NFS status and the
+// attributes for the reply. It may be called several times, and what it did counts only when run returns nil.
+func (v *FS) run(c *call, p uint32, op func(t *txn)) error {
 	c.Make(p, 0, v.deferred, 0)
 	return v.serve(c, op)
 }
 
 // carry carries call c out, which has entered. What comes after what, and what the answer is, the verified code says.
-func (v *FS) carry(c *call, op func(t *txn) uint32) error {
+func (v *FS) carry(c *call, op func(t *txn)) error {
 	if v.readOnly && !exec.ReadOnly(c.Procedure) {
 		c.Refuse(uint32(ErrROFS))
 		return ErrROFS
@@ -163,14 +163,14 @@ func (v *FS) carry(c *call, op func(t *txn) uint32) error {
 	}
 }
 
-// background is a transaction of the server's own.
-func (v *FS) background(p uint32, op func(t *txn) uint32) error {
+// background is a transaction of the server's own, as a call that op is told of.
+func (v *FS) background(p uint32, op func(c *calls.Call, t *txn)) error {
 	if !exec.ReadOnly(p) {
 		v.chores.Add(1)
 	}
 	var c call
 	c.Make(p, 0, v.deferred, 0)
-	v.attempt(&c, op)
+	v.attempt(&c, func(t *txn) { op(&c.Call, t) })
 	return errorOf(c.Status)
 }
 
@@ -182,7 +182,7 @@ func errorOf(status uint32) error {
 }
 
 // attempt has c done once, and returns what is next.
-func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
+func (v *FS) attempt(c *call, op func(t *txn)) (next uint32) {
 	readOnly := exec.ReadOnly(c.Procedure)
 	if !readOnly && (v.damaged.Load() || v.dmg.Err() != nil) {
 		c.Refuse(uint32(ErrROFS))
@@ -203,7 +203,7 @@ func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 // transact turns a panic of verified code into an error. On a sound volume there
 // is none (that is proved), so one means that the volume is damaged: from then
 // on nothing is written to it.
-func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) {
+func (v *FS) transact(c *call, op func(t *txn)) (next uint32, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			v.damaged.Store(true)
@@ -213,8 +213,8 @@ func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) 
 			next, err = calls.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	err = v.sys.Perform(exec.ReadOnly(c.Procedure), op, func(t *txnm.Txn, w *txn, r uint32) (again bool, st uint32) {
-		next, st = calls.Ended(&c.Call, t, w, r)
+	err = v.sys.Perform(exec.ReadOnly(c.Procedure), op, func(t *txnm.Txn, w *txn) (again bool, st uint32) {
+		next, st = calls.Ended(&c.Call, t, w)
 		c.decode()
 		w.Seen()
 		return next == calls.AGAIN(), st

@@ -2,7 +2,7 @@ package fs
 
 import (
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/keptops"
+	"tansy/internal/gen/fs/exec/localcalls"
 	"tansy/internal/lockorder"
 )
 
@@ -53,10 +53,9 @@ func (v *FS) came(ino, first uint64, err error) {
 func (v *FS) Keep(h Handle) error {
 	var c call
 	var first uint64
-	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		st, first = keptops.Keep(t, v.dirs, h.Ino, h.Gen, sec, nsec)
-		return st
+		first = localcalls.Keep(&c.Call, t, v.dirs, h.Ino, h.Gen, sec, nsec)
 	})
 	v.came(h.Ino, first, err)
 	return err
@@ -80,10 +79,9 @@ func (v *FS) LetGo(h Handle) error {
 func (v *FS) letGo(h Handle, from uint64) error {
 	var c call
 	var at, next uint64
-	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		st, c.Later, at, next = keptops.LetGo(t, v.dirs, h.Ino, h.Gen, from, sec, nsec)
-		return st
+		at, next = localcalls.LetGo(&c.Call, t, v.dirs, h.Ino, h.Gen, from, sec, nsec)
 	})
 	if err == nil && next != 0 {
 		v.kept.set(next, at)
@@ -96,11 +94,10 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
 	var first uint64
-	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		st, c.Before, c.After, c.Later, first = keptops.RemoveOpen(t, v.dirs,
+		first = localcalls.RemoveOpen(&c.Call, t, v.dirs,
 			vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen, sec, nsec)
-		return st
 	})
 	v.came(open.Ino, first, err)
 	return c.wcc(dir.Ino), err
@@ -113,11 +110,10 @@ func (v *FS) RenameOpen(
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	var first uint64
-	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		st, c.Before, c.After, c.Before2, c.After2, c.Later, first = keptops.RenameOpen(t, v.dirs,
+		first = localcalls.RenameOpen(&c.Call, t, v.dirs,
 			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
-		return st
 	})
 	v.came(open.Ino, first, err)
 	return c.wcc(from.Ino), c.wcc2(to.Ino), err
@@ -129,10 +125,9 @@ func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
 	vc, a := cred(new(vcred), who), sattr(s)
 	var c call
 	var first uint64
-	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		st, c.Ino, c.File, first = keptops.Tmpfile(t, v.dirs, vc, dir.Ino, dir.Gen, a, sec, nsec)
-		return st
+		first = localcalls.Tmpfile(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, a, sec, nsec)
 	})
 	v.came(c.Ino, first, err)
 	return node(&c, dir, err)
@@ -146,10 +141,9 @@ func (v *FS) clearKept() {
 	for more := true; more; {
 		var c call
 		var first uint64
-		err := d.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
+		err := d.run(&c, exec.LOCAL(), func(t *txn) {
 			sec, nsec := d.now()
-			st, more, c.Later, first = keptops.Clear(t, d.dirs, sec, nsec)
-			return st
+			more, first = localcalls.Clear(&c.Call, t, d.dirs, sec, nsec)
 		})
 		if err != nil {
 			v.log.Error("files that were open when the volume was last used stay until it is opened again", "err", err)

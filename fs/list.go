@@ -52,7 +52,7 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim 
 		p = procReaddirplus
 	}
 	m := newPage()
-	err := v.run(&c, p, func(t *txn) (st uint32) {
+	err := v.run(&c, p, func(t *txn) {
 		m.list.Reset()
 		m.attrs = m.attrs[:0]
 		lim := lim // as it was given
@@ -63,8 +63,7 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim 
 			m.attrs[i] = attributes(m.list.InoAt(i), &buf{Data: inode})
 			t.SeenLast(inode)
 		})
-		st, eof = answers.Readdir(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, plus, m.list)
-		return st
+		eof = answers.Readdir(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, plus, m.list)
 	})
 	r := Listing{Dir: c.attr(dir.Ino)}
 	if err != nil {

@@ -2,7 +2,7 @@ package fs
 
 import (
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/localops"
+	"tansy/internal/gen/fs/exec/localcalls"
 )
 
 // What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). Each call is as many transactions
@@ -16,9 +16,8 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 	for {
 		var c call
 		at, found := off, false
-		err := v.run(&c, procRead, func(t *txn) (st uint32) {
-			st, at, found = localops.Seek(t, v.dirs, vc, h.Ino, h.Gen, off, hole)
-			return st
+		err := v.run(&c, procRead, func(t *txn) {
+			at, found = localcalls.Seek(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, hole)
 		})
 		if err != nil || found {
 			return at, err
@@ -65,20 +64,16 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) 
 	defer func() { w.changed(h, since, err) }()
 	for lo < hi {
 		var c call
-		c.Ino = h.Ino
 		c.Make(exec.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
 		at := lo
-		var ctime Time
-		err := w.serve(&c, func(t *txn) (st uint32) {
-			if guard != nil && v.ctime(t, h) != *guard {
-				return uint32(ErrNotSync)
-			}
+		var g, ctime Time
+		if guard != nil {
+			g = *guard
+		}
+		err := w.serve(&c, func(t *txn) {
 			sec, nsec := v.now()
-			st, at = localops.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.Bytes), sec, nsec)
-			if guard != nil && st == 0 {
-				ctime = v.ctime(t, h)
-			}
-			return st
+			at, ctime.Sec, ctime.Nsec = localcalls.Punch(&c.Call, t, v.dirs,
+				vc, h.Ino, h.Gen, lo, hi, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		})
 		if err != nil {
 			return err

@@ -131,12 +131,13 @@ func TestNobodysIDs(t *testing.T) {
 func TestNobodysFiles(t *testing.T) {
 	v := newFS(t)
 	f := create(t, v, root, v.Root(), "f")
-	want(t, v.run(new(call), procRemove, func(tx *txn) uint32 {
+	var c call
+	want(t, v.run(&c, procRemove, func(tx *txn) {
 		ip := v.dirs.Fs.GetInode(tx, f.Ino, true)
 		inodeformat.SetUid(ip, NoID)
 		inodeformat.SetGid(ip, NoID)
 		v.dirs.PutInode(tx, f.Ino, ip)
-		return 0
+		c.Result = 0
 	}), 0)
 	is := func(what string, a Attr, err error) {
 		t.Helper()

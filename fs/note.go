@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/xattrops"
+	"tansy/internal/gen/fs/exec/localcalls"
 )
 
 // A note is what a server keeps for itself on the volume that it serves: an extended attribute of the root directory
@@ -28,9 +28,9 @@ func (v *FS) SetNote(name string, value []byte) error {
 	vn, vv := bytesOf([]byte(noteSpace+name)), bytesOf(value)
 	waits := &FS{v.volume, v.id, false, v.inside}
 	var c call
-	return waits.run(&c, exec.LOCAL(), func(t *txn) uint32 {
+	return waits.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		return xattrops.Set(t, v.dirs, v.root.Ino, v.root.Gen, vn, vv, false, false, sec, nsec)
+		localcalls.SetXattr(&c.Call, t, v.dirs, v.root.Ino, v.root.Gen, vn, vv, false, false, sec, nsec)
 	})
 }
 

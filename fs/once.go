@@ -8,7 +8,7 @@ func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id, v.deferred, 
 
 // A onceOp does a procedure at a time, and leaves a record of it at p. If the call has a record there already, it is
 // only answered: again.
-type onceOp func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool)
+type onceOp func(t *txn, p *place, sec uint64, nsec uint32) (again bool)
 
 // once is run for a call that may come again, if id is not nil.
 func (v *FS) once(c *call, procedure uint32, id *CallID, op onceOp) error {
@@ -20,14 +20,13 @@ func (v *FS) once(c *call, procedure uint32, id *CallID, op onceOp) error {
 	at := v.replies.begin(id)
 	c.Record = at != nil
 	again := false
-	err := v.carry(c, func(t *txn) (st uint32) {
+	err := v.carry(c, func(t *txn) {
 		to := &nowhere
 		if c.Record {
 			to = at
 		}
 		sec, nsec := v.now()
-		st, again = op(t, to, sec, nsec)
-		return st
+		again = op(t, to, sec, nsec)
 	})
 	v.replies.end(at, c.Record && err == nil && !again, again)
 	if at != nil && !c.Record && err != ErrIO { // it was the record that could not be read

@@ -54,14 +54,14 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 	var c call
 	var xattrs uint64
 	c.Make(procGetattr, 0, v.deferred, 0)
-	_, err := v.transact(&c, func(t *txn) uint32 {
+	_, err := v.transact(&c, func(t *txn) {
 		a := attributes(rootIno, f.GetInode(t, rootIno, false))
 		if a.Type != Directory || a.Nlink < 2 {
-			return uint32(ErrServerFault)
+			return
 		}
 		v.root = Handle{rootIno, a.Gen}
 		xattrs = attributes(keptHead, f.GetInode(t, keptHead, false)).Size
-		return 0
+		c.Done()
 	})
 	if err == nil && c.Status != 0 {
 		err = fmt.Errorf("inode %d is not a root directory", rootIno)

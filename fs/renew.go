@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/procedures/renewing"
 )
@@ -19,9 +20,9 @@ func (v *FS) renew(a uint64) bool {
 	}
 	for b := first; b <= last; b++ {
 		wrote := false
-		err := v.background(exec.FREE(), func(tx *txn) uint32 {
+		err := v.background(exec.FREE(), func(c *calls.Call, tx *txn) {
 			wrote = v.replies.renew(tx, b) || renewing.Renew(tx, v.dirs, b)
-			return 0
+			c.Done()
 		})
 		if err == nil && wrote {
 			return v.sys.Settle() == nil // soon, as a crash before loses what memory has

@@ -606,14 +606,14 @@ func TestClock(t *testing.T) {
 func TestDamage(t *testing.T) {
 	v := newFS(t)
 	var c call
-	err := v.run(&c, procSetattr, func(*dtxn.Txn) uint32 { panic("index out of range") })
+	err := v.run(&c, procSetattr, func(*dtxn.Txn) { panic("index out of range") })
 	want(t, err, ErrIO)
 	_, err = v.Create(root, v.Root(), []byte("f"), Guarded, nil, 0)
 	want(t, err, ErrROFS)
 	_, err = v.Getattr(v.Root())
 	want(t, err, 0)
 	c.Make(procGetattr, 0, false, 0)
-	if _, err := v.transact(&c, func(*dtxn.Txn) uint32 { panic(1) }); !errors.Is(err, errDamaged) {
+	if _, err := v.transact(&c, func(*dtxn.Txn) { panic(1) }); !errors.Is(err, errDamaged) {
 		t.Fatal("not called damage")
 	}
 }

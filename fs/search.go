@@ -3,7 +3,7 @@ package fs
 import (
 	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/procedurebase"
+	"tansy/internal/gen/fs/exec/localcalls"
 )
 
 // What an operation does itself about blocks that wait to be freed, which is else the background's.
@@ -15,9 +15,8 @@ func (v *FS) shrink(c *call) (next uint32) {
 	var step call
 	step.Make(exec.FREE(), 0, v.deferred, 0)
 	done := false
-	v.attempt(&step, func(t *txn) uint32 {
-		done = procedurebase.Shrink(t, v.dirs, c.Ino, v.freeStep)
-		return 0
+	v.attempt(&step, func(t *txn) {
+		done = localcalls.ShrinkSome(&step.Call, t, v.dirs, c.Ino, v.freeStep)
 	})
 	return calls.Shrunk(&c.Call, step.Status, done)
 }

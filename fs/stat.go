@@ -20,10 +20,9 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	var c call
 	var s Stat
 	c.Make(procFsstat, 0, v.deferred, 0)
-	err := v.carry(&c, func(t *txn) uint32 {
-		st, n := answers.Fsstat(&c.Call, t, v.dirs, h.Ino, h.Gen, blocks, inodes, blocksEnd, inodesEnd)
+	err := v.carry(&c, func(t *txn) {
+		n := answers.Fsstat(&c.Call, t, v.dirs, h.Ino, h.Gen, blocks, inodes, blocksEnd, inodesEnd)
 		s = Stat{n.Tbytes(), n.Fbytes(), n.Tfiles(), n.Ffiles()}
-		return st
 	})
 	if err == nil && lost != nil {
 		v.log.Error("the bitmaps cannot be read", "err", lost)
@@ -99,15 +98,14 @@ func (v *FS) Health() error {
 // Fsinfo implements FileSystem.
 func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 	var c call
-	err = v.run(&c, procFsinfo, func(t *txn) uint32 {
-		st, x := answers.Fsinfo(&c.Call, t, v.dirs, h.Ino, h.Gen)
+	err = v.run(&c, procFsinfo, func(t *txn) {
+		x := answers.Fsinfo(&c.Call, t, v.dirs, h.Ino, h.Gen)
 		i = Info{
 			RtMax: x.Rtmax(), RtPref: x.Rtpref(), RtMult: x.Rtmult(),
 			WtMax: x.Wtmax(), WtPref: x.Wtpref(), WtMult: x.Wtmult(),
 			DtPref: x.Dtpref(), MaxFileSize: x.Maxfilesize(),
 			TimeDelta: Time{x.Delta().Seconds(), x.Delta().Nanoseconds()}, Properties: x.Properties(),
 		}
-		return st
 	})
 	return i, c.attr(h.Ino), err
 }
@@ -115,13 +113,12 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 // Pathconf implements FileSystem.
 func (v *FS) Pathconf(h Handle) (l Pathconf, a *Attr, err error) {
 	var c call
-	err = v.run(&c, procPathconf, func(t *txn) uint32 {
-		st, x := answers.Pathconf(&c.Call, t, v.dirs, h.Ino, h.Gen)
+	err = v.run(&c, procPathconf, func(t *txn) {
+		x := answers.Pathconf(&c.Call, t, v.dirs, h.Ino, h.Gen)
 		l = Pathconf{
 			LinkMax: x.Linkmax(), NameMax: x.Namemax(), NoTrunc: x.Notrunc(), ChownRestricted: x.Chownrestricted(),
 			CaseInsensitive: x.Caseinsensitive(), CasePreserving: x.Casepreserving(),
 		}
-		return st
 	})
 	return l, c.attr(h.Ino), err
 }

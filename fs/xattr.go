@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"sync/atomic"
 
+	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/xattrops"
+	"tansy/internal/gen/fs/exec/localcalls"
 )
 
 // Extended attributes (verified/fs/spec/xattr.s.dfy), which local mounts have. NFS clients see nothing of them.
@@ -40,9 +41,8 @@ func (v *FS) getXattr(h Handle, name []byte) ([]byte, error) {
 	vn := bytesOf(name)
 	var c call
 	var value *buf
-	err := v.run(&c, procGetattr, func(t *txn) (st uint32) {
-		st, value = xattrops.Get(t, v.dirs, h.Ino, h.Gen, vn)
-		return st
+	err := v.run(&c, procGetattr, func(t *txn) {
+		value = localcalls.GetXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn)
 	})
 	if err != nil {
 		return nil, err
@@ -62,9 +62,8 @@ func (v *FS) ListXattr(h Handle) ([]byte, error) {
 func (v *FS) listXattr(h Handle) ([]byte, error) {
 	var c call
 	var names *buf
-	err := v.run(&c, procGetattr, func(t *txn) (st uint32) {
-		st, names = xattrops.List(t, v.dirs, h.Ino, h.Gen)
-		return st
+	err := v.run(&c, procGetattr, func(t *txn) {
+		names = localcalls.ListXattr(&c.Call, t, v.dirs, h.Ino, h.Gen)
 	})
 	if err != nil {
 		return nil, err
@@ -82,9 +81,9 @@ func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error 
 	}
 	vn, vv := bytesOf(name), bytesOf(value)
 	var c call
-	return v.run(&c, exec.LOCAL(), func(t *txn) uint32 {
+	return v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		return xattrops.Set(t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, sec, nsec)
+		localcalls.SetXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, sec, nsec)
 	})
 }
 
@@ -92,9 +91,9 @@ func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error 
 func (v *FS) RemoveXattr(h Handle, name []byte) error {
 	vn := bytesOf(name)
 	var c call
-	return v.run(&c, exec.LOCAL(), func(t *txn) uint32 {
+	return v.run(&c, exec.LOCAL(), func(t *txn) {
 		sec, nsec := v.now()
-		return xattrops.Remove(t, v.dirs, h.Ino, h.Gen, vn, sec, nsec)
+		localcalls.RemoveXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, sec, nsec)
 	})
 }
 
@@ -170,12 +169,11 @@ func (v *FS) forget(ino uint64, err error) {
 	}
 	there := false
 	var c call
-	err = v.part().run(&c, procGetattr, func(t *txn) uint32 {
-		there = xattrops.Fetch(t, v.dirs, ino).U64(0) != 0
-		return 0
+	err = v.part().run(&c, procGetattr, func(t *txn) {
+		there = localcalls.HasXattrs(&c.Call, t, v.dirs, ino)
 	})
 	if err == nil && there {
-		err = v.background(exec.FREE(), func(t *txn) uint32 { return xattrops.Forget(t, v.dirs, ino) })
+		err = v.background(exec.FREE(), func(c *calls.Call, t *txn) { localcalls.ForgetXattrs(c, t, v.dirs, ino) })
 	}
 	if err != nil {
 		v.log.Error("the extended attributes of a removed file still take room", "inode", ino, "err", err)

@@ -68,10 +68,10 @@ Section execution.
     | g_points p i o l r q n : wrote l r = true → goes_on p (Closed o l r q) (Points i n) (Pointed o l r q n)
     (* The result of the last attempt is the reply, if that wrote nothing or was refused, or else has committed.
        fs/exec/call.dfy Ended:
-         "ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, result))"
+         "ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, old(call.result)))"
        fs/exec/call.dfy Ended: "ensures Durable.Shows(call.status) ==> call.Shown()"
        fs/exec/call.dfy Ended:
-         "ensures call.status == 0 ==> next == ANSWER && result == 0 && (told.wrote != map[] ==> call.commits == 1)" *)
+         "ensures call.status == 0 ==> next == ANSWER && old(call.result) == 0 && (told.wrote != map[] ==> call.commits == 1)" *)
     | g_tells p i o l r q need : wrote l r = false → goes_on p (Closed o l r q) (Answers i r need) Over
     | g_tells_done p i o l r q n need : goes_on p (Pointed o l r q n) (Answers i r need) Over
     | g_fails p i ph : ph ≠ Away → ph ≠ Over → goes_on p ph (Fails i) Over.

@@ -13,7 +13,7 @@ import (
 
 // Open implements fuse.RawFileSystem.
 func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	out.OpenFlags = f.openFlags
+	out.OpenFlags, out.Fh = f.openFlags, f.locks.opened()
 	if f.shared {
 		return status(f.openShared(in.NodeId))
 	}
@@ -21,7 +21,10 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 }
 
 // Release implements fuse.RawFileSystem.
-func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { f.close(in.NodeId) }
+func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
+	f.releaseLocks(in)
+	f.close(in.NodeId)
+}
 
 // contents are what Read returns; the memory is used again when the kernel has them.
 type contents struct{ *fs.Data }
@@ -69,8 +72,15 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (wr
 	return written, fuse.OK
 }
 
-// Flush implements fuse.RawFileSystem: closing a file makes nothing durable. The kernel does not ask again.
-func (f *fileSystem) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.ENOSYS }
+// Flush implements fuse.RawFileSystem: closing a file makes nothing durable. Without locks here the kernel does not ask
+// again.
+func (f *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
+	if f.locks == nil {
+		return fuse.ENOSYS
+	}
+	f.flushLocks(in)
+	return fuse.OK
+}
 
 // Fsync implements fuse.RawFileSystem: all that was done before, to whatever file, is durable when it returns.
 func (f *fileSystem) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {

@@ -46,6 +46,7 @@ type Options struct {
 	AllowOther bool     // others than who mounts it may use it
 	NoXattr    bool     // there are no extended attributes
 	Shared     bool     // others change the volume, too, through Mount.Beside
+	Locks      bool     // locks are where Mount.UseLocks says, if this is Linux; else the kernel has them
 	Flags      []string // of the mount, as mount(8) names them, see Flag
 
 	// Unclaim, if not nil, says that Source is a block device and the volume is to be mounted as its file system
@@ -99,6 +100,7 @@ type fileSystem struct {
 	keepNames, keepAttrs time.Duration
 	openFlags            uint32 // of contents
 	shared               bool
+	locks                *locking                                   // nil: the kernel has them
 	forget               func(id uint64, from, n int64) fuse.Status // has the kernel forget contents, if it has any
 
 	wait func() error // until the file system can be used, once it is being served
@@ -143,6 +145,9 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	go func() {
 		defer close(m.done)
 		serve()
+		if f.locks != nil {
+			f.locks.end()
+		}
 	}()
 	if err := f.wait(); err != nil {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
@@ -296,6 +301,9 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 		f.openFlags = fuse.FOPEN_DIRECT_IO
 	} else {
 		f.keepNames, f.keepAttrs, f.openFlags = entryTimeout, attrTimeout, fuse.FOPEN_KEEP_CACHE
+	}
+	if o.Locks {
+		f.locks = newLocking()
 	}
 	f.nodes = newNodes(f.root)
 	if o.ReadOnly {

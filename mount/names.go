@@ -146,7 +146,7 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 		return st
 	}
 	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens++ })
-	out.OpenFlags = f.openFlags
+	out.OpenFlags, out.Fh = f.openFlags, f.locks.opened()
 	return fuse.OK
 }
 
@@ -161,7 +161,7 @@ func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens, x.kept = 1, true })
 	f.entry(n.Handle, &n.Attr, &out.EntryOut)
 	f.nodes.forget(nodeID(n.Handle), 1) // it was learnt twice
-	out.OpenFlags = f.openFlags
+	out.OpenFlags, out.Fh = f.openFlags, f.locks.opened()
 	return fuse.OK
 }
 

@@ -35,6 +35,7 @@ func haveFUSE() error {
 // system adds what Linux has to the options for the library and the kernel.
 func (o *Options) system(m *fuse.MountOptions) {
 	m.EnableSymlinkCaching = true
+	m.EnableLocks = o.Locks
 	m.ExtraCapabilities = fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT
 	if !o.NoXattr {
 		m.ExtraCapabilities |= fuse.CAP_HANDLE_KILLPRIV_V2

@@ -87,7 +87,7 @@ exit codes:
 		if st, err := os.Stat(filepath.Dir(*plot)); err != nil || !st.IsDir() { // not only when all is measured
 			return misused(f, fmt.Sprintf("--plot %s: there is no directory %s", quoted(*plot), filepath.Dir(*plot)))
 		}
-		cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
+		cfg.MountAddr = onHost(cfg.Addr, mountPort)
 		if cfg.TLS, err = with.config(cfg.Addr); err != nil {
 			return fail("bench", err)
 		}

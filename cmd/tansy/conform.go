@@ -34,11 +34,14 @@ exit codes:
             what was checked until then
 
 Checks of rights need an export that neither squashes user 0 nor maps other
-users, and no privileged ports.
+users, and no privileged ports. Checks of locks that are waited for need port
+111 of this machine, where the server looks for its clients.
 `)
 	export := f.String("export", "/", "`PATH` to mount")
 	var mountPort portNumber
 	f.Var(&mountPort, "mount-port", "`PORT` of the MOUNT protocol (default: the same as NFS)")
+	var lockPort portNumber
+	f.Var(&lockPort, "nlm-port", "`PORT` of the lock protocol, NLM (default: that of NFS, or what the port mapper says)")
 	run := f.String("run", "", "run the checks whose GROUP/NAME this regular `EXPRESSION` matches")
 	asJSON := f.Bool("json", false, "print the report as JSON")
 	list := f.Bool("list", false, "list the checks and run none")
@@ -72,7 +75,7 @@ users, and no privileged ports.
 			return misused(f, wrongly(pos[0], err.Error()))
 		}
 		cfg := conform.Config{Addr: addr, Export: *export, Run: only, Timeout: *timeout}
-		cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
+		cfg.MountAddr, cfg.LockAddr = onHost(cfg.Addr, mountPort), onHost(cfg.Addr, lockPort)
 		if cfg.TLS, err = with.config(cfg.Addr); err != nil {
 			fail("conform", err)
 			return exitUsage
@@ -135,8 +138,8 @@ func uncheckable(err error, cfg conform.Config) error {
 // nfsPort is the port of a server of which none is given.
 const nfsPort = "2049"
 
-// mountAddress is the address of MOUNT on the host of addr, which is HOST:PORT; "" if port is, for the same as addr.
-func mountAddress(addr string, port portNumber) string {
+// onHost is the address of a port on the host of addr, which is HOST:PORT; "" if port is, for none that was given.
+func onHost(addr string, port portNumber) string {
 	host, _, err := net.SplitHostPort(addr)
 	if port == "" || err != nil {
 		return ""

@@ -19,7 +19,8 @@ type locking struct {
 const perLock = 1 << 10
 
 func (l *locking) flags(s *flagSet) {
-	s.BoolVar(&l.on, "locks", false, "serve locks between clients (NLM), which mount without nolock then")
+	s.BoolVar(&l.on, "locks", false, "serve locks between clients (NLM), which mount without nolock then, and "+
+		"programs on --mount")
 	s.DurationVar(&l.grace, "grace", defaultGrace, "`TIME` after a start in which clients get only the locks that "+
 		"they had before; 0: they lose them. There is none if no client had locks")
 	s.IntVar(&l.all, "max-locks", nlm.DefaultLimits.All,

@@ -323,13 +323,14 @@ func (s *serving) mount() error {
 		cfg.RPC.MayReply = first.mayReply
 	}
 	if len(s.volumes) == 1 {
-		files, err := s.options.local.start(s.volumes[0], s.options.readOnly)
+		files, err := s.options.local.start(s.volumes[0], s.options.readOnly, s.options.locks.on)
 		if err != nil {
 			return err
 		}
 		cfg.Volumes[0].FS = files
 	}
 	s.server = server.New(cfg)
+	s.options.local.lockBeside(s.server.LocalLocks(cfg.Volumes[0].ID))
 	expvar.Publish("locks", expvar.Func(func() any { return s.server.Locks() }))
 	watchAll(s.stop, s.volumes, s.server, s.lost)
 	return nil

@@ -15,6 +15,7 @@ import (
 	"tansy/disk/rbd"
 	tansyfs "tansy/fs"
 	"tansy/mount"
+	"tansy/nfs/nlm"
 )
 
 // localMount is what serve mounts on its own machine: its flags, and the mount while there is one.
@@ -85,7 +86,7 @@ func (l *localMount) find() error {
 }
 
 // start mounts the volume, if that is wanted, and returns what is to be served.
-func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, error) {
+func (l *localMount) start(v *volume, readOnly, locks bool) (tansyfs.OnceFileSystem, error) {
 	if l.dir == "" {
 		return v.fs, nil
 	}
@@ -112,7 +113,7 @@ func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, er
 		AllowOther: l.options.allowOther, NoXattr: l.options.noXattr,
 		// NFS clients may plant what a program here must not run as root.
 		Flags:  append([]string{"nosuid", "nodev"}, l.options.flags...),
-		Shared: true, Log: v.log,
+		Shared: true, Locks: locks, Log: v.log,
 	})
 	if err != nil {
 		return nil, err
@@ -128,6 +129,13 @@ func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, er
 		}
 	}()
 	return at.Beside(v.fs), nil
+}
+
+// lockBeside has the mount's programs and NFS clients exclude each other, with locks that clients have, too.
+func (l *localMount) lockBeside(locks *nlm.Local) {
+	if l.at != nil && locks != nil {
+		l.at.UseLocks(locks)
+	}
 }
 
 // print tells where the volume is mounted.

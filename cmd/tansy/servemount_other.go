@@ -6,6 +6,7 @@ import (
 	"io"
 
 	tansyfs "tansy/fs"
+	"tansy/nfs/nlm"
 )
 
 // localMount is nothing here: Linux and macOS alone have mounts.
@@ -17,6 +18,7 @@ func (localMount) find() error              { return nil }
 func (localMount) memory() int64            { return 0 }
 func (localMount) print(io.Writer, *volume) {}
 func (localMount) end(*volume) bool         { return true }
-func (localMount) start(v *volume, _ bool) (tansyfs.OnceFileSystem, error) {
+func (localMount) lockBeside(*nlm.Local)    {}
+func (localMount) start(v *volume, _, _ bool) (tansyfs.OnceFileSystem, error) {
 	return v.fs, nil
 }

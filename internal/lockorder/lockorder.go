@@ -19,7 +19,8 @@
 //   - A call waits for an earlier one of the same client that is Underway, before its transaction begins.
 //
 // Not in the list are locks under which nobody waits for another lock, of packages that know none of the above: mount3,
-// advisory, callout, daemon, standby, the clients of disk/nbd and disk/rbd, what the disks in memory have.
+// advisory (and before that nlm.Local), callout, daemon, standby, the clients of disk/nbd and disk/rbd, what the disks
+// in memory have.
 package lockorder
 
 // The classes, outermost first. What is waited for, and not held, is marked: wait.

@@ -119,13 +119,13 @@ func (t *Table) put(x *file, who *owner, g advisory.File) {
 
 // room is how much may be added to a file for an owner.
 func (t *Table) room(x *file, who *owner) int {
-	return max(0, min(t.limits.All-t.size, t.limits.Client-t.sizes[counted(who.Addr)].size,
+	return max(0, min(t.limits.All-t.size, t.most(who.Addr)-t.sizes[counted(who.Addr)].size,
 		t.limits.File-int(locktable.Count(x.state))))
 }
 
 // tooManyWaits tells whether nobody else may wait, for a file or at an address.
 func (t *Table) tooManyWaits(x *file, who *owner) bool {
-	return t.sizes[counted(who.Addr)].waits >= t.limits.Waits || x.state.Waits().LenInt() >= t.limits.FileWaits
+	return t.sizes[counted(who.Addr)].waits >= t.mostWaits(who.Addr) || x.state.Waits().LenInt() >= t.limits.FileWaits
 }
 
 // patient tells whether an owner holds nothing, so that nobody waits for it, and it may wait for those that came first.

@@ -57,7 +57,8 @@ type Conflict struct {
 // Share is a reservation of a file: what the owner does, and what it denies to others.
 type Share struct{ Read, Write, DenyRead, DenyWrite bool }
 
-// Limits bound what is kept. A lock and a reservation count one, a wait two. All are required.
+// Limits bound what is kept. A lock and a reservation count one, a wait two. All are required. ThisMachine has half of
+// all, whatever those of a client are, and waits as FileWaits says.
 type Limits struct {
 	All, Client, File int // in all, of one address (IPv6: of one /64 network), and on one file
 	Waits             int // of one address

@@ -48,8 +48,14 @@ func newGrant(c *oncrpc.Call, version uint32, a *lockArgs) *grant {
 	return &grant{backTo(c, version), a.exclusive, l}
 }
 
-// offer tells a client that it has a lock that it waited for.
-func (s *Service) offer(o advisory.Offer) { s.tell(o, s.retry, tries, false) }
+// offer tells a client, or who is on this machine, that it has a lock that it waited for.
+func (s *Service) offer(o advisory.Offer) {
+	if w, here := o.Data.(*localWait); here {
+		w.offered(o)
+		return
+	}
+	s.tell(o, s.retry, tries, false)
+}
 
 // tell is offer, so many times, with a time between. told says that the client may know of it.
 func (s *Service) tell(o advisory.Offer, pause time.Duration, left int, told bool) {

@@ -55,6 +55,7 @@ const forgetEvery = 30 * time.Second
 type Volume struct {
 	cfg  Config
 	ends chan struct{} // closed by Close
+	over chan struct{} // closed by run: the grace period has ended
 	busy sync.WaitGroup
 	last sync.Once
 
@@ -73,7 +74,7 @@ type Volume struct {
 // Open reads what the last server left on a volume.
 func Open(cfg Config) (*Volume, error) {
 	v := &Volume{
-		cfg: cfg, ends: make(chan struct{}), writing: make(chan struct{}, 1),
+		cfg: cfg, ends: make(chan struct{}), over: make(chan struct{}), writing: make(chan struct{}, 1),
 		hosts: map[Host]struct{}{}, pins: map[netip.Addr]int{},
 	}
 	if v.cfg.Log == nil {
@@ -132,14 +133,20 @@ func (v *Volume) Start() []Host {
 
 // run ends the grace period, and takes hosts without locks from the volume, until Close.
 func (v *Volume) run() {
+	v.runGrace()
+	close(v.over)
+	for v.sleep(forgetEvery) {
+		v.forget()
+	}
+}
+
+// runGrace returns when the grace period has ended, or Close was called.
+func (v *Volume) runGrace() {
 	for wait := v.cfg.Grace; v.Grace(); wait = forgetEvery {
 		if !v.sleep(wait) {
 			return
 		}
 		v.endGrace()
-	}
-	for v.sleep(forgetEvery) {
-		v.forget()
 	}
 }
 
@@ -174,6 +181,9 @@ func (v *Volume) Grace() bool {
 	defer v.mu.Unlock()
 	return v.grace
 }
+
+// Over is closed when the grace period has ended, or Close was called.
+func (v *Volume) Over() <-chan struct{} { return v.over }
 
 // Hosts is the number of hosts on the volume.
 func (v *Volume) Hosts() int {

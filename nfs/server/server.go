@@ -168,5 +168,13 @@ func (s *Server) Locks() nlm.Counts {
 	return s.locks.Counts()
 }
 
+// LocalLocks are the locks of programs that use a volume through a mount, beside those of clients; nil: there are none.
+func (s *Server) LocalLocks(volume [8]byte) *nlm.Local {
+	if s.locks == nil {
+		return nil
+	}
+	return s.locks.Local(volume)
+}
+
 // Conns is the number of open connections.
 func (s *Server) Conns() int { return s.rpc.Conns() }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"regexp"
@@ -21,6 +22,7 @@ import (
 	"tansy/fs"
 	"tansy/fs/model"
 	"tansy/nfs/exports"
+	"tansy/nfs/nlm"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
 	"tansy/test/kit/tlstest"
@@ -65,6 +67,11 @@ func serveFS(t *testing.T, f fs.FileSystem) string {
 }
 
 func serveWith(t *testing.T, cfg server.Config) string {
+	addr, _ := serverWith(t, cfg)
+	return addr
+}
+
+func serverWith(t *testing.T, cfg server.Config) (addr string, _ *server.Server) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -82,22 +89,99 @@ func serveWith(t *testing.T, cfg server.Config) string {
 		}
 		<-served
 	})
-	return l.Addr().String()
+	return l.Addr().String(), s
 }
 
 func TestTansy(t *testing.T) {
-	checkAll(t, conform.Config{Addr: serve(t)})
+	mapper := freePort(t)
+	addr, s := serverWith(t, server.Config{
+		Volumes: []server.Volume{{FS: volume(t)}}, Locks: &nlm.Config{PortmapperPort: mapper},
+	})
+	checkAll(t, conform.Config{Addr: addr, CallbackPort: mapper})
+	if left := s.Locks(); left.Size != 0 || left.Waits != 0 {
+		t.Errorf("locks are left: %+v", left)
+	}
+}
+
+// freePort is a port on loopback that nobody has, over TCP and UDP, and that the system gives nobody by itself: Linux
+// does so from 32768 on.
+func freePort(t *testing.T) uint16 {
+	t.Helper()
+	for {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000)))
+		if err != nil {
+			continue
+		}
+		pc, err := net.ListenPacket("udp", l.Addr().String())
+		l.Close()
+		if err == nil {
+			pc.Close()
+			return uint16(l.Addr().(*net.TCPAddr).Port)
+		}
+	}
+}
+
+// TestNoLocks: without locks each of their checks is skipped.
+func TestNoLocks(t *testing.T) {
+	rep, err := conform.Run(t.Context(), conform.Config{Addr: serve(t), Run: regexp.MustCompile("^(nlm|nsm)")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := rep.Count(conform.Skip); n != len(rep.Results) || n == 0 {
+		rep.WriteText(os.Stderr)
+		t.Errorf("%d of %d checks are skipped", n, len(rep.Results))
+	}
+}
+
+// TestLockAddress: locks may be on a port of their own.
+func TestLockAddress(t *testing.T) {
+	files := volume(t)
+	addr := serveFS(t, files)
+	locks := serveWith(t, server.Config{Volumes: []server.Volume{{FS: files}}, Locks: new(nlm.Config)})
+	for at, want := range map[string]conform.Outcome{locks: conform.Pass, addr: conform.Skip} {
+		rep, err := conform.Run(t.Context(),
+			conform.Config{Addr: addr, LockAddr: at, Run: regexp.MustCompile("^nlm/exclusive$")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rep.Results[0].Outcome; got != want {
+			t.Errorf("at %s: %s, want %s", at, got, want)
+		}
+	}
+}
+
+// TestNotCalledBack: where another process has the port mapper's port, the checks that need it are skipped.
+func TestNotCalledBack(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	mapper := uint16(l.Addr().(*net.TCPAddr).Port)
+	addr := serveWith(t, server.Config{
+		Volumes: []server.Volume{{FS: volume(t)}}, Locks: &nlm.Config{PortmapperPort: mapper},
+	})
+	rep, err := conform.Run(t.Context(),
+		conform.Config{Addr: addr, CallbackPort: mapper, Run: regexp.MustCompile("^nlm-(wait|msg)/(granted|test)$")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rep.Results {
+		if r.Outcome != conform.Skip || !strings.Contains(r.Reason, "cannot be one") {
+			t.Errorf("%s: %s %s", r.ID(), r.Outcome, r.Reason)
+		}
+	}
 }
 
 // TestTLS: all checks hold through TLS, where nothing is answered without it.
 func TestTLS(t *testing.T) {
 	a := tlstest.New(t)
-	with := a.Server()
+	with, mapper := a.Server(), freePort(t)
 	addr := serveWith(t, server.Config{
 		Volumes: []server.Volume{{FS: volume(t)}}, Transports: exports.TLS,
-		RPC: oncrpc.Config{TLS: func() *tls.Config { return with }},
+		RPC: oncrpc.Config{TLS: func() *tls.Config { return with }}, Locks: &nlm.Config{PortmapperPort: mapper},
 	})
-	checkAll(t, conform.Config{Addr: addr, TLS: a.Client()})
+	checkAll(t, conform.Config{Addr: addr, TLS: a.Client(), CallbackPort: mapper})
 	if _, err := conform.Run(t.Context(), conform.Config{Addr: addr}); err == nil {
 		t.Error("in the clear the server can be checked")
 	}
@@ -138,7 +222,8 @@ func checkAll(t *testing.T, cfg conform.Config) {
 // On a server where user 0 is nobody, and with an export that is not "/", checks
 // are skipped, but none fails.
 func TestSquashed(t *testing.T) {
-	addr := serveWith(t, server.Config{Volumes: []server.Volume{{FS: model.New(model.Options{RootMode: 0o777}), Path: "/some/where"}}, RootSquash: true})
+	volume := server.Volume{FS: model.New(model.Options{RootMode: 0o777}), Path: "/some/where"}
+	addr := serveWith(t, server.Config{Volumes: []server.Volume{volume}, RootSquash: true})
 	rep, err := conform.Run(context.Background(), conform.Config{Addr: addr, Export: "/some/where"})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +247,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, groups := map[string]bool{}, map[string]int{}
-	section := regexp.MustCompile(`^RFC (1813|5531|4506|2203|9289), ([0-9]+(\.[0-9]+)*|[A-Z])$`)
+	section := regexp.MustCompile(`^(RFC (1813|5531|4506|2203|9289), ([0-9]+(\.[0-9]+)*|[A-Z])|C702, (NLM|SM)_[A-Z_]+)$`)
 	checks := conform.Checks()
 	for i := range checks {
 		c := &checks[i]

@@ -39,7 +39,7 @@ var numbers = []number{
 		{"README.md", "NFSv3 server with %d checks"}, {"docs/design/promises.md", "`tansy conform`: %d checks"},
 		{"docs/evidence/tests.md", "%d checks of the RFCs"}, {"docs/evidence/conformance.md", "\n%d checks."},
 	}},
-	{"faults that these must find", matches("test/conformance/faults_test.go", `(?m)^\t\{"`), []phrase{
+	{"faults that these must find", matches("test/conformance/*faults_test.go", `(?m)^\t\{(check: )?"`), []phrase{
 		{"docs/evidence/tests.md", "%d planted faults"},
 	}},
 	{"faults that the checker of histories must find", matches("test/linear/faults_test.go", `(?m)^\t\{name: "`), []phrase{
@@ -131,13 +131,20 @@ func grouped(n int) string {
 }
 
 // matches counts the matches of a pattern in a file.
-func matches(file, pattern string) func() (int, error) {
-	return func() (int, error) {
-		text, err := os.ReadFile(file)
+func matches(files, pattern string) func() (int, error) {
+	return func() (n int, err error) {
+		names, err := filepath.Glob(files)
 		if err != nil {
 			return 0, err
 		}
-		return positive(len(regexp.MustCompile(pattern).FindAll(text, -1)))
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return 0, err
+			}
+			n += len(regexp.MustCompile(pattern).FindAll(text, -1))
+		}
+		return positive(n)
 	}
 }
 

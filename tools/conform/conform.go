@@ -1,9 +1,10 @@
-// Package conform checks an NFSv3 server against RFC 1813 (NFS and MOUNT), RFC
-// 5531 (RPC), and RFC 4506 (XDR). It speaks to any server over TCP and sends,
-// besides the ordinary, what a kernel's client never sends: handles that are
-// stale, of the wrong length or made up, unions with an arm that is not there,
-// calls that end too early, offsets at the end of the number range, names that
-// cannot be names, cookies nobody gave out, the same call twice.
+// Package conform checks an NFSv3 server against RFC 1813 (NFS, MOUNT, and NLM,
+// whose older versions X/Open C702 describes), RFC 5531 (RPC), and RFC 4506 (XDR).
+// It speaks to any server over TCP and sends, besides the ordinary, what a kernel's
+// client never sends: handles that are stale, of the wrong length or made up, unions
+// with an arm that is not there, calls that end too early, offsets at the end of the
+// number range, names that cannot be names, cookies nobody gave out, the same call
+// twice.
 //
 // A Check is one rule with the section it comes from. It passes, or fails, or
 // the server differs from it (where the RFC leaves the choice, or only
@@ -46,7 +47,7 @@ const (
 type Check struct {
 	Group   string `json:"group"` // a procedure, in lower case, or what the rule is about
 	Name    string `json:"name"`
-	Section string `json:"section"` // of which RFC
+	Section string `json:"section"` // of which RFC, or of X/Open C702
 	Level   Level  `json:"level"`
 	Expect  string `json:"expect"` // the rule in one sentence
 
@@ -79,6 +80,11 @@ type Report struct {
 type Config struct {
 	Addr      string // host:port of NFS
 	MountAddr string // host:port of MOUNT, default Addr
+	LockAddr  string // host:port of NLM, default Addr if it is there, and else what the server's port mapper says
+
+	// CallbackPort is where the server looks for the port mapper of a client that it has to call, default 111. Checks
+	// of such calls listen there, at the address that the server sees.
+	CallbackPort uint16
 
 	// TLS, if not nil, is how connections to Addr are protected (RFC 9289). A server that refuses is not checked.
 	TLS    *tls.Config
@@ -119,6 +125,9 @@ func Checks() []Check {
 		fsinfoChecks(), pathconfChecks(), commitChecks(),
 		wccChecks(), wccDirectoryChecks(), wccRenameChecks(),
 		raceChecks(), raceLinkChecks(), raceOrderChecks(),
+		lockChecks(), lockRangeChecks(), lockOwnerChecks(), lockRightChecks(), lockFormChecks(), lockVersionChecks(),
+		lockWaitChecks(), lockCancelChecks(), lockMessageChecks(),
+		shareChecks(), freeAllChecks(), statusMonitorChecks(),
 	} {
 		all = append(all, g...)
 	}

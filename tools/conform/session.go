@@ -22,6 +22,8 @@ type session struct {
 	path    pathconf
 	squash  bool // user 0 is somebody else on this server
 	unknown bool // so are other users
+
+	places map[uint32]placeOf // of programs other than NFS and MOUNT
 }
 
 // Who calls. None of the numbers but 0 is likely to mean anything to the server.

@@ -14,6 +14,7 @@ type T struct {
 	check *Check
 	sent  []string
 	conns []*conn // to be closed
+	locks lockScene
 
 	scratch fh // made when first asked for
 
@@ -241,6 +242,8 @@ func describe(h header, a *args) string {
 		name = procNames[h.proc]
 	case h.prog == mountProg && h.vers == mountVers && h.proc < uint32(len(mountNames)):
 		name = "MOUNT " + mountNames[h.proc]
+	case h.prog == nlmProg && h.proc < procLockCount:
+		name = fmt.Sprintf("NLM %d %s", h.vers, nlmNames[h.proc])
 	}
 	if s := a.String(); s != "" {
 		name += " " + s
@@ -346,18 +349,12 @@ func (t *T) closedOrAlive(c *conn) {
 
 // cleanUp closes what the check opened and removes its directory.
 func (t *T) cleanUp() {
+	t.freeLocks()
 	for _, c := range t.conns {
 		c.close()
 	}
 	if t.scratch == "" {
 		return
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			if _, known := p.(verdict); !known {
-				panic(p)
-			}
-		}
-	}()
-	t.removeTree(t.s.dir, t.dirName())
+	ignoring(func() { t.removeTree(t.s.dir, t.dirName()) })
 }

@@ -231,12 +231,11 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	}
 	defer s.Leave()
 	var refused error
-	err := s.Perform(readOnly, func(t *Txn) uint32 {
-		if refused = f(t); refused != nil {
-			return 1
+	err := s.Perform(readOnly, func(t *Txn) { refused = f(t) }, func(t *txnm.Txn, w *Txn) (again bool, st uint32) {
+		r := uint32(0)
+		if refused != nil {
+			r = 1
 		}
-		return 0
-	}, func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32) {
 		st = txnrun.Run(t, w, r, stable, readOnly)
 		return st == conflict, st
 	})
@@ -246,15 +245,15 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	return refused
 }
 
-// A Runner is the verified code that ends a transaction. Its arguments are those of Run (verified/txn/run.dfy) and
-// Ended (verified/fs/exec/call.dfy). Its results are whether the work is to be done again, and the status that the
-// transaction ended with.
-type Runner func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32)
+// A Runner is the verified code that ends a transaction: Run (verified/txn/run.dfy) or Ended
+// (verified/fs/exec/call.dfy). What the work has come to it knows from elsewhere. Its results are whether the work is
+// to be done again, and the status that the transaction ended with.
+type Runner func(t *txnm.Txn, w *Txn) (again bool, st uint32)
 
 // Perform runs f in a transaction, as Run does, and has end end it. The status of the last one is the result, as an
 // error. The caller sees to it that the journal is not closed meanwhile (Enter, as Run does); if it is all the same,
 // nothing is committed.
-func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end Runner) error {
+func (s *System) Perform(readOnly bool, f func(*Txn), end Runner) error {
 	s.enterOnly()
 	t := s.begin(readOnly)
 	defer func() {
@@ -271,7 +270,8 @@ func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end Runner) error {
 		}
 	}()
 	for {
-		if again, st := end(t.t, t, t.do(f)); !again {
+		t.do(f)
+		if again, st := end(t.t, t); !again {
 			ended := t
 			t = nil // it may be another's when this returns
 			return ended.put(st)
@@ -317,8 +317,8 @@ func halt(p any) {
 	select {}
 }
 
-// do is the work f, once, and its status. If it is cut short, the verified transaction knows that and never commits.
-func (t *Txn) do(f func(*Txn) uint32) (r uint32) {
+// do is the work f, once. If it is cut short, the verified transaction knows that and never commits.
+func (t *Txn) do(f func(*Txn)) {
 	t.cause, t.working = nil, true
 	defer func() {
 		if !t.working {
@@ -334,12 +334,11 @@ func (t *Txn) do(f func(*Txn) uint32) (r uint32) {
 	for _, w := range t.first { // ascending, so these are waited for
 		t.check(t.lock(w.key, w.excl))
 	}
-	r = f(t)
+	f(t)
 	if t.failed != nil { // the work has ignored it
 		t.cut()
 	}
 	t.working = false
-	return r
 }
 
 // cut tells the verified transaction that the work cannot go on: it knows already if an answer of its own is why.

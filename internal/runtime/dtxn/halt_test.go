@@ -26,13 +26,12 @@ func TestHalt(t *testing.T) {
 	s := newSystem(t)
 	perform := func(work func(x *Txn), end func()) {
 		defer func() { recover() }()
-		s.Perform(false, func(x *Txn) uint32 {
+		s.Perform(false, func(x *Txn) {
 			x.WriteBlock(data, dbytes.NewBytes(4096))
 			work(x)
-			return 0
-		}, func(_ *txnm.Txn, _ *Txn, r uint32) (again bool, st uint32) {
+		}, func(*txnm.Txn, *Txn) (again bool, st uint32) {
 			end()
-			return false, r
+			return false, 0
 		})
 	}
 	perform(func(*Txn) { panic("in the work") }, func() {})

@@ -34,114 +34,115 @@ module Answers {
   function File(call: Calls.Call, ino: uint64): N.Fattr reads call, call.file requires Whole(call.file)
   { ReplyAttr(ino, MetaOf(call.file.data)) }
 
-  method Getattr(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32)
-    modifies call`file
+  method Getattr(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64)
+    modifies call`result, call`file
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures st == 0 ==> Whole(call.file) && A.GetattrOk(AbsOf(d), N.Handle(ino, gen), File(call, ino))
-    ensures st != 0 ==> A.GetattrErr(AbsOf(d), N.Handle(ino, gen), st) && call.file == null
-  { st, call.file := AttributeOps.Getattr(txn, d, ino, gen); }
+    ensures call.result == 0 ==> Whole(call.file) && A.GetattrOk(AbsOf(d), N.Handle(ino, gen), File(call, ino))
+    ensures call.result != 0 ==> A.GetattrErr(AbsOf(d), N.Handle(ino, gen), call.result) && call.file == null
+  { call.result, call.file := AttributeOps.Getattr(txn, d, ino, gen); }
 
   method Access(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64)
-    returns (st: uint32, bits: uint32)
-    modifies call`file
+    returns (bits: uint32)
+    modifies call`result, call`file
     requires Sound(d) && txn.volume == d.fs.volume
     ensures bits < 64
-    ensures st == 0 ==> Whole(call.file) && A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, File(call, ino))
-    ensures st != 0 ==> A.AccessErr(AbsOf(d), N.Handle(ino, gen), st) && call.file == null
-  { st, bits, call.file := AttributeOps.Access(txn, d, c, ino, gen); }
+    ensures call.result == 0 ==> Whole(call.file) && A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, File(call,
+      ino))
+    ensures call.result != 0 ==> A.AccessErr(AbsOf(d), N.Handle(ino, gen), call.result) && call.file == null
+  { call.result, bits, call.file := AttributeOps.Access(txn, d, c, ino, gen); }
 
   method Readlink(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64)
-    returns (st: uint32, target: Bytes?)
-    modifies call`file
+    returns (target: Bytes?)
+    modifies call`result, call`file
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures st == 0 ==> target != null && Whole(call.file) &&
+    ensures call.result == 0 ==> target != null && Whole(call.file) &&
       D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, File(call, ino))
-    ensures st != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), st) &&
+    ensures call.result != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), call.result) &&
       N.Seen(AbsOf(d), ino, Reply(ino, call.file))
-  { st, target, call.file := FileOps.Readlink(txn, d, ino, gen); }
+  { call.result, target, call.file := FileOps.Readlink(txn, d, ino, gen); }
 
   method Read(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, offset: uint64, length: uint64)
-    returns (st: uint32, data: Pieces?, eof: bool)
-    modifies call`file
+    returns (data: Pieces?, eof: bool)
+    modifies call`result, call`file
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures st == 0 ==> data != null && Whole(call.file) && D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), offset,
-      length, data.data, eof, File(call, ino))
-    ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st) &&
+    ensures call.result == 0 ==> data != null && Whole(call.file) && D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen),
+      offset, length, data.data, eof, File(call, ino))
+    ensures call.result != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), call.result) &&
       N.Seen(AbsOf(d), ino, Reply(ino, call.file))
-  { st, data, eof, call.file := FileOps.Read(txn, d, c, ino, gen, offset, length); }
+  { call.result, data, eof, call.file := FileOps.Read(txn, d, c, ino, gen, offset, length); }
 
   // The attributes of the directory are those before and after the call.
   method Lookup(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes)
-    returns (st: uint32)
-    modifies call`ino, call`file, call`before, call`after
+    modifies call`result, call`ino, call`file, call`before, call`after
     requires Sound(d) && txn.volume == d.fs.volume
     ensures call.after == call.before
-    ensures st == 0 ==> Whole(call.file) && Whole(call.before) && L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino, dgen),
-      name.data, N.Handle(call.ino, MetaOf(call.file.data).gen), File(call, call.ino),
+    ensures call.result == 0 ==> Whole(call.file) && Whole(call.before) && L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino,
+      dgen), name.data, N.Handle(call.ino, MetaOf(call.file.data).gen), File(call, call.ino),
       ReplyAttr(dino, MetaOf(call.before.data)))
-    ensures st != 0 ==> L.LookupErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, st) &&
+    ensures call.result != 0 ==> L.LookupErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, call.result) &&
       N.Seen(AbsOf(d), dino, Reply(dino, call.before))
   {
-    st, call.ino, call.file, call.before := LookupOps.Lookup(txn, d, c, dino, dgen, name);
+    call.result, call.ino, call.file, call.before := LookupOps.Lookup(txn, d, c, dino, dgen, name);
     call.after := call.before;
   }
 
   // plus: READDIRPLUS, else READDIR
   method Readdir(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, cookie: uint64,
     verifier: uint64, plus: bool, out: List)
-    returns (st: uint32, eof: bool)
-    modifies call`file, out
+    returns (eof: bool)
+    modifies call`result, call`file, out
     requires Sound(d) && txn.volume == d.fs.volume && out.got == [] && out.attrs == map[]
-    ensures st == 0 ==> Whole(call.file) && if plus then Listing.Given(out.got, out.attrs) else out.attrs == map[]
-    ensures st == 0 && !plus ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verifier,
+    ensures call.result == 0 ==> Whole(call.file) && if plus then Listing.Given(out.got,
+      out.attrs) else out.attrs == map[]
+    ensures call.result == 0 && !plus ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verifier,
       ReaddirOps.Lim(out), Listing.Items(out.got), eof, File(call, ino))
-    ensures st == 0 && plus ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verifier,
+    ensures call.result == 0 && plus ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verifier,
       ReaddirOps.Lim(out), Listing.Items(out.got), Listing.Handles(out.got, out.attrs),
       Listing.Fattrs(out.got, out.attrs), eof, File(call, ino))
-    ensures st != 0 ==> N.Seen(AbsOf(d), ino, Reply(ino, call.file))
-    ensures st != 0 && !plus ==>
-      L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verifier, ReaddirOps.Lim(out), st)
-    ensures st != 0 && plus ==>
-      L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verifier, ReaddirOps.Lim(out), st)
+    ensures call.result != 0 ==> N.Seen(AbsOf(d), ino, Reply(ino, call.file))
+    ensures call.result != 0 && !plus ==>
+      L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verifier, ReaddirOps.Lim(out), call.result)
+    ensures call.result != 0 && plus ==>
+      L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verifier, ReaddirOps.Lim(out), call.result)
   {
     if plus {
-      st, eof, call.file := ReaddirOps.Readdirplus(txn, d, c, ino, gen, cookie, verifier, out);
+      call.result, eof, call.file := ReaddirOps.Readdirplus(txn, d, c, ino, gen, cookie, verifier, out);
     } else {
-      st, eof, call.file := ReaddirOps.Readdir(txn, d, c, ino, gen, cookie, verifier, out);
+      call.result, eof, call.file := ReaddirOps.Readdir(txn, d, c, ino, gen, cookie, verifier, out);
     }
   }
 
   method Fsstat(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64,
-    blocksEnd: uint64, inodesEnd: uint64) returns (st: uint32, space: V.Space)
-    modifies call`file
+    blocksEnd: uint64, inodesEnd: uint64) returns (space: V.Space)
+    modifies call`result, call`file
     requires Sound(d) && txn.volume == d.fs.volume && Ends(d.fs.geometry, blocksEnd, inodesEnd)
-    ensures st == 0 ==> Whole(call.file) && V.FsstatOk(AbsOf(d), N.Handle(ino, gen), File(call, ino), space)
-    ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && call.file == null
+    ensures call.result == 0 ==> Whole(call.file) && V.FsstatOk(AbsOf(d), N.Handle(ino, gen), File(call, ino), space)
+    ensures call.result != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), call.result) && call.file == null
     ensures Counted(d, blocks, inodes, blocksEnd, inodesEnd) ==>
       Room.Told(space, |FreeBlocks(d, blocksEnd)|, |FreeInodes(d, inodesEnd)|)
-  { st, space, call.file := VolumeOps.Fsstat(txn, d, ino, gen, blocks, inodes, blocksEnd, inodesEnd); }
+  { call.result, space, call.file := VolumeOps.Fsstat(txn, d, ino, gen, blocks, inodes, blocksEnd, inodesEnd); }
 
-  method Fsinfo(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, info: V.Info)
-    modifies call`file
+  method Fsinfo(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (info: V.Info)
+    modifies call`result, call`file
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures st == 0 ==> Whole(call.file) && V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), File(call, ino), info)
-    ensures st != 0 ==> V.FsinfoErr(AbsOf(d), N.Handle(ino, gen), st) && call.file == null
-  { st, info, call.file := VolumeOps.Fsinfo(txn, d, ino, gen); }
+    ensures call.result == 0 ==> Whole(call.file) && V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), File(call, ino), info)
+    ensures call.result != 0 ==> V.FsinfoErr(AbsOf(d), N.Handle(ino, gen), call.result) && call.file == null
+  { call.result, info, call.file := VolumeOps.Fsinfo(txn, d, ino, gen); }
 
   method Pathconf(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64)
-    returns (st: uint32, limits: V.Pathconf)
-    modifies call`file
+    returns (limits: V.Pathconf)
+    modifies call`result, call`file
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures st == 0 ==> Whole(call.file) && V.PathconfOk(AbsOf(d), N.Handle(ino, gen), File(call, ino), limits)
-    ensures st != 0 ==> V.PathconfErr(AbsOf(d), N.Handle(ino, gen), st) && call.file == null
-  { st, limits, call.file := VolumeOps.Pathconf(txn, d, ino, gen); }
+    ensures call.result == 0 ==> Whole(call.file) && V.PathconfOk(AbsOf(d), N.Handle(ino, gen), File(call, ino), limits)
+    ensures call.result != 0 ==> V.PathconfErr(AbsOf(d), N.Handle(ino, gen), call.result) && call.file == null
+  { call.result, limits, call.file := VolumeOps.Pathconf(txn, d, ino, gen); }
 
   // What COMMIT says. That it waits is Calls.Ended's.
-  method Commit(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32)
-    modifies call`file
+  method Commit(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64)
+    modifies call`result, call`file
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures st == 0 ==> Whole(call.file) &&
+    ensures call.result == 0 ==> Whole(call.file) &&
       V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(File(call, ino), File(call, ino)))
-    ensures st != 0 ==> V.CommitErr(AbsOf(d), N.Handle(ino, gen), st) && call.file == null
-  { st, call.file := VolumeOps.Commit(txn, d, ino, gen); }
+    ensures call.result != 0 ==> V.CommitErr(AbsOf(d), N.Handle(ino, gen), call.result) && call.file == null
+  { call.result, call.file := VolumeOps.Commit(txn, d, ino, gen); }
 }

@@ -42,6 +42,8 @@ module Calls {
     var bytes: uint64              // WRITE, LOCAL: how many bytes are stored
     var ino: uint64                // the file of which SHRINK is to free blocks
     var record: bool               // it leaves a record of itself
+    // What the work of the transaction under way has come to: a procedure puts it here. Until then it is SERVERFAULT.
+    var result: uint32
     var status: uint32             // the answer
     // the attributes that go with it: of the file, and before and after the call, of up to two; null: none
     var file: Bytes?
@@ -55,12 +57,16 @@ module Calls {
     method Make(procedure: uint32, stability: uint32, deferred: bool, bytes: uint64)
       modifies this
       ensures this.procedure == procedure && this.stability == stability && this.deferred == deferred
-      ensures this.bytes == First(bytes) && !record && commits == 0 && status == Durable.IO && Bare()
+      ensures this.bytes == First(bytes) && !record && commits == 0 && status == Durable.IO && Bare() && !Came()
     {
       this.procedure, this.stability, this.deferred, this.bytes := procedure, stability, deferred, First(bytes);
-      record, later, commits := false, false, 0;
+      record, later, commits, result := false, false, 0, SERVERFAULT;
       Refuse(Durable.IO);
     }
+    // Work that is the server's own, and none of the procedures, has come to its end.
+    method Done() modifies this`result ensures result == 0 { result := 0; }
+    // the work under way has come to something
+    predicate Came() reads this { result != SERVERFAULT }
     predicate Bare() reads this {
       file == null && before == null && after == null && before2 == null && after2 == null
     }
@@ -107,9 +113,11 @@ module Calls {
   // what the client is told of status
   function Final(status: uint32): uint32 { if status == TOOBIG then SERVERFAULT else status }
 
-  // The call when its transaction has ended with `outcome`, after its work had come to the status `result`.
+  // The call when its transaction has ended with `outcome`, after its work had come to the status `result`. What the
+  // work of the next one comes to is not known yet.
   method Conclude(call: Call, outcome: uint32, result: uint32) returns (next: uint32)
-    modifies call`bytes, call`status, call`file, call`before, call`after, call`before2, call`after2
+    modifies call`bytes, call`result, call`status, call`file, call`before, call`after, call`before2, call`after2
+    ensures !call.Came()
     ensures next == Next(outcome, result, E.Dividable(call.procedure) && E.Fewer(old(call.bytes)) != 0, call.record)
     ensures call.status == (if next == AGAIN || next == SHRINK then Durable.IO else Final(E.Status(outcome, result)))
     ensures (if Durable.Shows(call.status) then call.Shown() else call.Bare()) && (call.status != 0 ==> call.Same())
@@ -137,11 +145,12 @@ module Calls {
     }
     if next == AGAIN || next == SHRINK { status := Durable.IO; }       // until there is one
     call.Answer(status);
+    call.result := SERVERFAULT;
   }
 
-  // A transaction of the call has ended: its work was cut short, as txn.cut says, or has come to the status `result`.
-  // `outcome` says more about an error.
-  method Ended(call: Call, txn: Txn, work: Work, result: uint32, ghost permit: Permit)
+  // A transaction of the call has ended: its work was cut short, as txn.cut says, or has come to call.result. That is
+  // forgotten then, so that no other attempt is answered with it. `outcome` says more about an error.
+  method Ended(call: Call, txn: Txn, work: Work, ghost permit: Permit)
     returns (next: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
     requires Worked(txn) && For(work, txn) && permit.may && call.commits == 0
     modifies call, txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs,
@@ -149,20 +158,21 @@ module Calls {
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was
     ensures Rests(txn) && Commits(txn, permit, commit)
     ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
-      old(txn.cut) == OK && result == 0
+      old(txn.cut) == OK && old(call.result) == 0
     ensures call.commits == (if commit != 0 then 1 else 0)
     ensures commit != 0 && call.procedure < Durable.PROCEDURES ==> Durable.Changes(call.procedure)
     ensures old(txn.system.journal.closed) ==> commit == 0
     ensures call.commits == 0 || (next == ANSWER && (call.status == 0 || call.status == Durable.IO))
-    ensures call.status == 0 ==> next == ANSWER && result == 0 && (told.wrote != map[] ==> call.commits == 1)
+    ensures call.status == 0 ==> next == ANSWER && old(call.result) == 0 && (told.wrote != map[] ==> call.commits == 1)
     // it is durable if that was promised, or a WRITE's reply says so, and what is shown is
     ensures Keeps(txn, call.status, commit, call.procedure, call.stability, call.deferred)
     ensures call.status == 0 && commit != 0 && call.procedure == Durable.WRITE &&
       E.Committed(call.stability, call.deferred) != Durable.UNSTABLE ==> commit <= txn.system.journal.durableIndex
     ensures call.Bare() || (Durable.Shows(call.status) && old(txn.cut) == OK && Lasting(txn.system, told))
     // the answer is what the last transaction has come to, with its attributes
-    ensures next == Next(outcome, result, E.Dividable(call.procedure) && E.Fewer(old(call.bytes)) != 0, call.record)
-    ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, result))
+    ensures next == Next(outcome, old(call.result), E.Dividable(call.procedure) && E.Fewer(old(call.bytes)) != 0,
+      call.record)
+    ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, old(call.result)))
     ensures Durable.Shows(call.status) ==> call.Shown()
     ensures Heard(work, commit, told) && GivesBack(txn)
     ensures if old(txn.cut) == OK then Reason(txn, outcome, E.ReadOnly(call.procedure), told.wrote,
@@ -171,13 +181,14 @@ module Calls {
     // the answer is a client's, and counts what this transaction was to store
     ensures !Inner(call.status)
     // IO is the answer for a fault alone
-    ensures old(txn.cut) == OK && result != Durable.IO && call.status == Durable.IO && next == ANSWER ==>
+    ensures old(txn.cut) == OK && old(call.result) != Durable.IO && call.status == Durable.IO && next == ANSWER ==>
       Fault(txn.system.journal, told, old(txn.system.journal.torn))
-    ensures call.Still() && (call.bytes == old(call.bytes) ||
+    ensures !call.Came() && call.Still() && (call.bytes == old(call.bytes) ||
       (next == AGAIN && E.Dividable(call.procedure) && 0 < call.bytes < old(call.bytes)))
     decreases *
   {
     var status;
+    var result := call.result;
     status, outcome, commit, told := E.Exec(txn, work, result, call.procedure, call.stability, call.deferred, permit);
     next := Conclude(call, outcome, result);
     call.commits := if commit != 0 then 1 else 0;

@@ -118,126 +118,133 @@ module OnceCalls {
 
   method Create(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
     uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool)
-    modifies call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes, txn.slots
+    returns (again: bool)
+    modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes,
+      txn.slots
     requires Ready(txn, d, i, r, look) && (how == CO.EXCLUSIVE ==> a.Empty())
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
-      Entered(st, again, call.ino, call.file, call.before, call.after))
-    ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how,
-      SattrOf(a), verf, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      Entered(call.result, again, call.ino, call.file, call.before, call.after))
+    ensures call.result == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      how, SattrOf(a), verf, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
       ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
         ReplyAttr(dino, MetaOf(call.after.data))))
-    ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
-    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
+    ensures call.result != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a),
+      verf, call.result)
+    ensures call.result == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
       name.data in old(AbsOf(d)).nodes[dino].body.names && call.ino ==
         old(AbsOf(d)).nodes[dino].body.names[name.data] &&
       var ino := call.ino; 0 < old(ToFree(d, ino))
-    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
-    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
+    ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
     again, call.before, call.later := false, null, false;
     if look {
       again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { st := 0; return; }
+      if again { call.result := 0; return; }
     }
-    st, call.ino, call.file, call.before, call.after, call.later := CO.Create(txn, d, c, dino, dgen, name, how, a,
-      verf, s, ns);
-    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
+    call.result, call.ino, call.file, call.before, call.after, call.later := CO.Create(txn, d, c, dino, dgen, name, how,
+      a, verf, s, ns);
+    if call.result == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
   }
 
   method Mkdir(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
     uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool)
-    modifies call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
+    returns (again: bool)
+    modifies call`result, call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
-      Entered(st, again, call.ino, call.file, call.before, call.after))
-    ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      Entered(call.result, again, call.ino, call.file, call.before, call.after))
+    ensures call.result == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
       SattrOf(a), N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
       ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
         ReplyAttr(dino, MetaOf(call.after.data))))
-    ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
-    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
+    ensures call.result != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
+      call.result)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
     again, call.before := false, null;
     if look {
       again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { st := 0; return; }
+      if again { call.result := 0; return; }
     }
-    st, call.ino, call.file, call.before, call.after := CO.Mkdir(txn, d, c, dino, dgen, name, a, s, ns);
-    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
+    call.result, call.ino, call.file, call.before, call.after := CO.Mkdir(txn, d, c, dino, dgen, name, a, s, ns);
+    if call.result == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
   }
 
   method Symlink(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
     uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool)
-    modifies call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
+    returns (again: bool)
+    modifies call`result, call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
-      Entered(st, again, call.ino, call.file, call.before, call.after))
-    ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      SattrOf(a), target.data, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      Entered(call.result, again, call.ino, call.file, call.before, call.after))
+    ensures call.result == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen),
+      name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
       ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
         ReplyAttr(dino, MetaOf(call.after.data))))
-    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
-      st)
-    ensures Lacking(txn, old(StockOf(txn, d)), Room.SymlinkNeeds(target.data), st) || old(NoPlace(d, dino, name.data))
+    ensures call.result != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
+      target.data, call.result)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.SymlinkNeeds(target.data), call.result) || old(NoPlace(d, dino,
+      name.data))
   {
     again, call.before := false, null;
     if look {
       again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { st := 0; return; }
+      if again { call.result := 0; return; }
     }
-    st, call.ino, call.file, call.before, call.after := CO.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns);
-    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
+    call.result, call.ino, call.file, call.before, call.after := CO.Symlink(txn, d, c, dino, dgen, name, a, target, s,
+      ns);
+    if call.result == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
   }
 
   method Mknod(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
     uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool)
-    modifies call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
+    returns (again: bool)
+    modifies call`result, call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
-      Entered(st, again, call.ino, call.file, call.before, call.after))
-    ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty,
-      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      Entered(call.result, again, call.ino, call.file, call.before, call.after))
+    ensures call.result == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
       ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
         ReplyAttr(dino, MetaOf(call.after.data))))
-    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
-      st)
-    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
+    ensures call.result != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a),
+      maj, min, call.result)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
     again, call.before := false, null;
     if look {
       again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { st := 0; return; }
+      if again { call.result := 0; return; }
     }
-    st, call.ino, call.file, call.before, call.after := CO.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns);
-    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
+    call.result, call.ino, call.file, call.before, call.after := CO.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min,
+      s, ns);
+    if call.result == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
   }
 
   method Link(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino:
     uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool)
-    modifies call`file, call`before, call`after, d.Repr(), txn.blocks, txn.slots
+    returns (again: bool)
+    modifies call`result, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since,
-      O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, call.file,
+      O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(call.result, again, ino, call.file,
         call.before, call.after))
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, call.file))
-    ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen),
-      name.data, N.Time(s, ns), ReplyAttr(ino, MetaOf(call.file.data)),
+    ensures call.result != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, call.file))
+    ensures call.result == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino,
+      dgen), name.data, N.Time(s, ns), ReplyAttr(ino, MetaOf(call.file.data)),
       N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
-    ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
-    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, dino, name.data))
+    ensures call.result != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data,
+      call.result)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
     again, call.before := false, null;
     if look {
       again, call.file, call.after := LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name);
-      if again { st := 0; return; }
+      if again { call.result := 0; return; }
     }
-    st, call.file, call.before, call.after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);
-    if st != 0 || r == null { return; }
+    call.result, call.file, call.before, call.after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);
+    if call.result != 0 || r == null { return; }
     var cs, cns := GetCtime(call.file);
     Keep(txn, i, r, ino, gen, cs, cns);
   }
@@ -245,59 +252,64 @@ module OnceCalls {
   // sub: RMDIR, else REMOVE
   method Remove(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
     uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool)
-    modifies call`before, call`after, call`later, d.Repr(), txn.blocks, txn.slots
+    returns (again: bool)
+    modifies call`result, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Unlink(N.Handle(dino, dgen), name.data),
-      dino, st, again, call.before, call.after)
-    ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      dino, call.result, again, call.before, call.after)
+    ensures call.result == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen),
+      name.data,
       N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
-    ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+    ensures call.result == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen),
+      name.data,
       N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
-    ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
-    ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
-    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
+    ensures call.result != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data,
+      call.result)
+    ensures call.result != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data,
+      call.result)
+    ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
     again, call.before, call.later := false, null, false;
     if look {
       again, call.after := UnlinkedAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { st := 0; return; }
+      if again { call.result := 0; return; }
     }
-    st, call.before, call.after, call.later := RM.Remove(txn, d, c, dino, dgen, name, sub, s, ns);
-    if st == 0 && r != null { Keep(txn, i, r, 0, 0, 0, 0); }
+    call.result, call.before, call.after, call.later := RM.Remove(txn, d, c, dino, dgen, name, sub, s, ns);
+    if call.result == 0 && r != null { Keep(txn, i, r, 0, 0, 0, 0); }
   }
 
   method Rename(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino:
     uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool)
-    modifies call`before, call`after, call`before2, call`after2, call`later, d.Repr(), txn.blocks, txn.slots
+    returns (again: bool)
+    modifies call`result, call`before, call`after, call`before2, call`after2, call`later, d.Repr(), txn.blocks,
+      txn.slots
     requires Ready(txn, d, i, r, look)
     ensures Once(old(StateOf(txn, d)), txn, d, i, r, look, since,
-      O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), st, again)
+      O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), call.result, again)
     ensures again ==> call.before == null && call.before2 == null && Current(d, fino, call.after) && Current(d, tino,
       call.after2)
-    ensures !again && st == 0 ==> Reply(fino, call.before).Some? && Reply(fino, call.after).Some?
-    ensures !again && st == 0 ==> Reply(tino, call.before2).Some? && Reply(tino, call.after2).Some?
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, call.before)) &&
+    ensures !again && call.result == 0 ==> Reply(fino, call.before).Some? && Reply(fino, call.after).Some?
+    ensures !again && call.result == 0 ==> Reply(tino, call.before2).Some? && Reply(tino, call.after2).Some?
+    ensures call.result != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, call.before)) &&
       N.Seen(old(AbsOf(d)), tino, Reply(tino, call.before2))
-    ensures st == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data,
-      N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+    ensures call.result == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen),
+      fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
         N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x), N.Wcc(Reply(tino, call.before2).x, Reply(tino,
           call.after2).x))
-    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
-      tname.data, st)
-    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
-    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, tino, tname.data))
+    ensures call.result != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino,
+      tgen), tname.data, call.result)
+    ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), call.result) || old(NoPlace(d, tino, tname.data))
   {
     again, call.before, call.before2, call.later := false, null, null, false;
     if look {
       again, call.after, call.after2 := RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname);
-      if again { st := 0; return; }
+      if again { call.result := 0; return; }
     }
     ghost var pre := AbsOf(d);
-    st, call.before, call.after, call.before2, call.after2, call.later := RN.Rename(txn, d, c, fino, fgen, fname,
-      tino, tgen, tname, s, ns);
-    if st != 0 || r == null { return; }
+    call.result, call.before, call.after, call.before2, call.after2, call.later := RN.Rename(txn, d, c, fino, fgen,
+      fname, tino, tgen, tname, s, ns);
+    if call.result != 0 || r == null { return; }
     RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data,
       N.Time(s, ns),
       N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x), N.Wcc(Reply(tino, call.before2).x, Reply(tino,
@@ -308,26 +320,28 @@ module OnceCalls {
 
   method Setattr(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred,
     ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool)
-    modifies call`ino, call`before, call`after, call`later, d.Repr(), txn.slots
+    returns (again: bool)
+    modifies call`result, call`ino, call`before, call`after, call`later, d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
     ensures call.ino == ino
-    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Set(N.Handle(ino, gen)), ino, st, again,
-      call.before, call.after)
-    ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
+    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Set(N.Handle(ino, gen)), ino, call.result,
+      again, call.before, call.after)
+    ensures call.result == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
       Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(ReplyAttr(ino, MetaOf(call.before.data)), ReplyAttr(ino, MetaOf(call.after.data))))
-    ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
-    ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
-    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
+    ensures call.result != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs,
+      gns), call.result)
+    ensures call.result == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
+    ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
     call.ino, again, call.before, call.later := ino, false, null, false;
     if look {
       again, call.after := SetAgain(txn, d, i, r, since, ino, gen);
-      if again { st := 0; return; }
+      if again { call.result := 0; return; }
     }
-    st, call.before, call.after, call.later := AttributeOps.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns);
-    if st != 0 || r == null { return; }
+    call.result, call.before, call.after, call.later := AttributeOps.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s,
+      ns);
+    if call.result != 0 || r == null { return; }
     var cs, cns := GetCtime(call.after);
     Keep(txn, i, r, ino, gen, cs, cns);
   }

@@ -23,32 +23,31 @@ module WriteCall {
   function method Count(call: Calls.Call): uint32 reads call requires call.bytes <= Exec.MOST { call.bytes as uint32 }
   function method Committed(call: Calls.Call): uint32 reads call { Exec.Committed(call.stability, call.deferred) }
 
-  // The work of a transaction of the call, whose status is st: the first call.bytes bytes of source are stored at
-  // offset. If it was committed, and so answered (Calls.Ended), what the reply says is true.
+  // The work of a transaction of the call: the first call.bytes bytes of source are stored at offset. If it was
+  // committed, and so answered (Calls.Ended), what the reply says is true.
   method Store(call: Calls.Call, txn: Txn, d: DirFs, cred: Cred, ino: uint64, gen: uint64, offset: uint64,
     source: Bytes, seconds: uint64, nanoseconds: uint32)
-    returns (st: uint32)
-    modifies call`ino, call`before, call`after, d.Repr(), txn.blocks
+    modifies call`result, call`ino, call`before, call`after, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     requires call.procedure == Durable.WRITE && call.stability <= Durable.FILE_SYNC && Piece(call.bytes, |source.data|)
     ensures call.ino == ino
-    ensures st == 0 ==> Sound(d) && call.before != null && |call.before.data| == 256 && call.after != null &&
+    ensures call.result == 0 ==> Sound(d) && call.before != null && |call.before.data| == 256 && call.after != null &&
       |call.after.data| == 256
-    ensures st == 0 ==> Data.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(cred), N.Handle(ino, gen), offset,
+    ensures call.result == 0 ==> Data.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(cred), N.Handle(ino, gen), offset,
       source.data[..Count(call)], N.Time(seconds, nanoseconds),
       N.Wcc(ReplyAttr(ino, MetaOf(call.before.data)), ReplyAttr(ino, MetaOf(call.after.data))))
-    ensures st == 0 && !call.deferred ==>
+    ensures call.result == 0 && !call.deferred ==>
       Data.WriteReply(|source.data|, call.stability, Count(call) as int, Committed(call))
     ensures Committed(call) != Durable.UNSTABLE ==> Waits(call)
-    ensures st != 0 ==>
-      Data.WriteErr(old(AbsOf(d)), WhoOf(cred), N.Handle(ino, gen), offset, source.data[..call.bytes], st) &&
+    ensures call.result != 0 ==>
+      Data.WriteErr(old(AbsOf(d)), WhoOf(cred), N.Handle(ino, gen), offset, source.data[..call.bytes], call.result) &&
       N.Seen(old(AbsOf(d)), ino, Reply(ino, call.before))
-    ensures Lacking(txn, old(StockOf(txn, d)), Room.WriteNeeds(offset, source.data[..call.bytes]), st)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.WriteNeeds(offset, source.data[..call.bytes]), call.result)
   {
     Fits(call, |source.data|);
     call.ino := ino;
-    st, call.before, call.after := FileOps.Write(txn, d, cred, ino, gen, offset, source, 0, call.bytes, seconds,
-      nanoseconds);
+    call.result, call.before, call.after := FileOps.Write(txn, d, cred, ino, gen, offset, source, 0, call.bytes,
+      seconds, nanoseconds);
     assert source.data[0..call.bytes] == source.data[..call.bytes];
   }
 

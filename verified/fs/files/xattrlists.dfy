@@ -33,17 +33,57 @@ module XattrLists {
   { if !Entry(b, o) then map[] else ListAt(b, o + Len(b, o))[NameAt(b, o) := ValueAt(b, o)] }
   // what an entry takes
   function Size(n: seq<byte>, v: seq<byte>): int { 4 + |n| + |v| }
-  // what all take but those of the name n
-  function Others(b: seq<byte>, o: int, n: seq<byte>): int
-    decreases |b| - o
-  { if !Entry(b, o) then 0 else Others(b, o + Len(b, o), n) + (if NameAt(b, o) == n then 0 else Len(b, o)) }
-  lemma OthersFit(b: seq<byte>, o: int, n: seq<byte>)
+  // what all take is the sum, in whatever order
+  lemma SumOf(l: X.List, n: N.Name)
+    ensures 0 <= X.Bytes(l)
+    ensures n in l ==> X.Bytes(l) == Size(n, l[n]) + X.Bytes(X.Without(l, n))
+    decreases l.Keys
+  {
+    if l == map[] { return; }
+    var m: N.Name :| m in l && X.Bytes(l) == Size(m, l[m]) + X.Bytes(X.Without(l, m));
+    var k := X.Without(l, m);
+    assert m !in k.Keys && k.Keys < l.Keys;
+    SumOf(k, n);
+    if n in l && n != m {
+      var j := X.Without(l, n);
+      assert n !in j.Keys && j.Keys < l.Keys;
+      SumOf(j, m);
+      assert X.Without(k, n) == X.Without(j, m);
+    }
+  }
+  lemma SumWith(l: X.List, n: N.Name, v: seq<byte>)
+    ensures X.Bytes(l[n := v]) == Size(n, v) + X.Bytes(X.Without(l, n)) && 0 <= X.Bytes(X.Without(l, n)) <= X.Bytes(l)
+  {
+    SumOf(l, n); SumOf(l[n := v], n); SumOf(X.Without(l, n), n);
+    assert X.Without(l[n := v], n) == X.Without(l, n);
+    if n !in l { assert X.Without(l, n) == l; }
+  }
+  lemma Fits(b: seq<byte>, o: int)
     requires 0 <= o <= |b|
-    ensures 0 <= Others(b, o, n) && Others(b, o, n)
-      + (if n in ListAt(b, o) then Size(n, ListAt(b, o)[n]) else 0) <= |b| - o
+    ensures X.Bytes(ListAt(b, o)) <= |b| - o
     decreases |b| - o
   {
-    if Entry(b, o) { OthersFit(b, o + Len(b, o), n); }
+    if Entry(b, o) {
+      Fits(b, o + Len(b, o));
+      SumWith(ListAt(b, o + Len(b, o)), NameAt(b, o), ValueAt(b, o));
+    }
+  }
+  // a list without the names of a set
+  function Minus(l: X.List, s: set<N.Name>): X.List { map x | x in l && x !in s :: l[x] }
+  // the names of the entries from `at` on that begin before o, where one does (Reaches)
+  function Before(b: seq<byte>, at: int, o: int): set<N.Name>
+    decreases |b| - at
+  { if o <= at || !Entry(b, at) then {} else {NameAt(b, at)} + Before(b, at + Len(b, at), o) }
+  predicate Reaches(b: seq<byte>, at: int, o: int)
+    decreases |b| - at
+  { at == o || (at < o && Entry(b, at) && Reaches(b, at + Len(b, at), o)) }
+  lemma OneMore(b: seq<byte>, at: int, o: int)
+    requires Reaches(b, at, o) && Entry(b, o)
+    ensures Reaches(b, at, o + Len(b, o)) && Before(b, at, o + Len(b, o)) == Before(b, at, o) + {NameAt(b, o)}
+    decreases |b| - at
+  {
+    if at == o { assert Before(b, o + Len(b, o), o + Len(b, o)) == {}; }
+    else { OneMore(b, at + Len(b, at), o); }
   }
   lemma ZerosList(o: int)
     requires 0 <= o
@@ -131,25 +171,61 @@ module XattrLists {
     }
   }
 
-  // Copies the entries from o on to offset p of the block n, which is clear there, but for those of that name. ok =
-  // false: they do not fit.
+  // does an entry of that name come before the one at o, whose name has n bytes?
+  method Comes(b: Bytes, o: uint64, n: uint64) returns (r: bool)
+    requires |b.data| == 4096 && 8 <= o <= 4096 && Entry(b.data, o as int) && n as int == NameLen(b.data, o as int)
+    ensures r <==> NameAt(b.data, o as int) in Before(b.data, 8, o as int)
+  {
+    var name := NewBytes(n);
+    name.CopyFrom(0, b, o + 4, n);
+    ghost var x := NameAt(b.data, o as int);
+    assert name.data == x;
+    var at := FIRST;
+    while at < o
+      invariant 8 <= at <= 4096 && name.data == x
+      invariant x in Before(b.data, 8, o as int) <==> x in Before(b.data, at as int, o as int)
+      decreases 4096 - at
+    {
+      var ok, k, v := Look(b, at);
+      if !ok { return false; }
+      r := Is(b, at, k, name);
+      if r { return; }
+      at := at + 4 + k + v;
+    }
+    r := false;
+  }
+
+  // Copies the entries from o on to offset p of the block n, which is clear there, but for those of that name, and of
+  // a name that has come before. ok = false: they do not fit.
   method Copy(b: Bytes, o: uint64, name: Bytes, n: Bytes, p: uint64) returns (ok: bool, end: uint64)
     modifies n
-    requires n != b && n != name && |b.data| == 4096 == |n.data| && o <= 4096 && p <= 4096 && Clear(n.data, p as int)
+    requires n != b && n != name && |b.data| == 4096 == |n.data| && 8 <= o <= 4096 && p <= 4096
+    requires Clear(n.data, p as int) && Reaches(b.data, 8, o as int)
     ensures |n.data| == 4096 && n.data[..p as int] == old(n.data)[..p as int]
-    ensures ok ==> p <= end <= 4096 && ListAt(n.data, p as int) == X.Without(ListAt(b.data, o as int), name.data) &&
-      (end == p <==> ListAt(n.data, p as int) == map[])
-    ensures !ok ==> 4096 < p as int + Others(b.data, o as int, name.data)
+    ensures var l := Minus(ListAt(b.data, o as int), {name.data} + Before(b.data, 8, o as int));
+      if ok then p <= end <= 4096 && ListAt(n.data, p as int) == l && (end == p <==> l == map[])
+      else 4096 < p as int + X.Bytes(l)
     decreases 4096 - o
   {
-    OthersFit(b.data, o as int, name.data);
     ok, end := true, p;
+    ghost var had := {name.data} + Before(b.data, 8, o as int);
     var is, k, v := Look(b, o);
     if !is { ClearList(n.data, p as int); return; }
     var l := 4 + k + v;
-    OthersFit(b.data, o as int + l as int, name.data);
+    OneMore(b.data, 8, o as int);
+    ghost var x, rest := NameAt(b.data, o as int), ListAt(b.data, o as int + l as int);
+    ghost var later := Minus(rest, had + {x});
+    assert had + {x} == {name.data} + Before(b.data, 8, o as int + l as int);
     var same := Is(b, o, k, name);
-    if same { ok, end := Copy(b, o + l, name, n, p); return; }
+    if !same { same := Comes(b, o, k); }
+    if same {
+      assert had + {x} == had && Minus(ListAt(b.data, o as int), had) == later;
+      ok, end := Copy(b, o + l, name, n, p);
+      return;
+    }
+    assert Minus(ListAt(b.data, o as int), had) == later[x := ValueAt(b.data, o as int)];
+    SumWith(later, x, ValueAt(b.data, o as int));
+    assert X.Without(later, x) == later;
     if p + l > 4096 { ok := false; return; }
     n.CopyFrom(p, b, o, l);
     ghost var m, q := n.data, p as int + l as int;
@@ -160,9 +236,19 @@ module XattrLists {
     assert n.data[..q][..p as int] == n.data[..p as int] && m[..q][..p as int] == m[..p as int];
     if ok {
       StillEntry(m, n.data, p as int, q);
-      assert NameAt(b.data, o as int) in ListAt(n.data, p as int);
+      assert x in ListAt(n.data, p as int);
     }
   }
+
+  // what a block has room for
+  lemma Room(l: X.List, b: seq<byte>, n: N.Name, v: seq<byte>)
+    requires |b| == 4096 && l == ListAt(b, 8)
+    ensures X.Bytes(l[n := v]) == Size(n, v) + X.Bytes(X.Without(l, n)) && 0 <= X.Bytes(X.Without(l, n)) <= 4088
+    ensures n in l ==> Size(n, l[n]) + X.Bytes(X.Without(l, n)) <= 4088
+  { Fits(b, 8); SumWith(l, n, v); SumOf(l, n); }
+  lemma None(b: seq<byte>, n: N.Name)
+    ensures Reaches(b, 8, 8) && Minus(ListAt(b, 8), {n} + Before(b, 8, 8)) == X.Without(ListAt(b, 8), n)
+  { }
 
   // The block that the generation gen and an entry begin, and the entries of b follow, but for those of that name.
   method Build(b: Bytes, gen: uint64, name: Bytes, value: Bytes) returns (ok: bool, n: Bytes)
@@ -170,9 +256,10 @@ module XattrLists {
     ensures fresh(n) && |n.data| == 4096
     ensures ok ==> U64At(n.data, 0) == gen && ListAt(n.data, 8) ==
       X.Without(ListAt(b.data, 8), name.data)[name.data := value.data]
-    ensures !ok ==> !(name.data in ListAt(b.data, 8) && |value.data| <= |ListAt(b.data, 8)[name.data]|)
+    ensures !ok ==> X.Crowded(ListAt(b.data, 8)[name.data := value.data]) &&
+      !(name.data in ListAt(b.data, 8) && |value.data| <= |ListAt(b.data, 8)[name.data]|)
   {
-    OthersFit(b.data, 8, name.data);
+    Room(ListAt(b.data, 8), b.data, name.data, value.data);
     n := NewBytes(4096);
     var k, v := name.Len(), value.Len();
     ok := false;
@@ -199,6 +286,7 @@ module XattrLists {
     assert e[12..12 + k as int] == name.data && e[12 + k as int .. q] == value.data;
     assert Entry(e, 8) && NameAt(e, 8) == name.data && ValueAt(e, 8) == value.data;
     assert e[0..8] == z[0..8];
+    None(b.data, name.data);
     var end;
     ok, end := Copy(b, FIRST, name, n, FIRST + l);
     if ok {
@@ -214,7 +302,8 @@ module XattrLists {
       ListAt(n.data, 8) == X.Without(ListAt(b.data, 8), name.data)
     ensures empty <==> ListAt(n.data, 8) == map[]
   {
-    OthersFit(b.data, 8, name.data);
+    Room(ListAt(b.data, 8), b.data, name.data, []);
+    None(b.data, name.data);
     n := NewBytes(4096);
     ghost var none := n.data;
     n.PutU64(0, gen);

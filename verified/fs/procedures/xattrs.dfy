@@ -19,6 +19,8 @@ module XattrOps {
   import opened Abstraction
   import opened XattrLists
   import Resizing
+  import opened BlockStore
+  import Room = NfsRoom
   import Marshal
   import NameTree
   import N = NfsState
@@ -102,13 +104,14 @@ module XattrOps {
     At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places, 2);
   }
 
-  // The block of an inode becomes n; ok = false: there is no room. There is if it has one.
+  // The block of an inode becomes n; ok = false: it can have none, or there is no room. There is if it has one.
   method Store(txn: Txn, d: DirFs, ino: uint64, n: Bytes) returns (ok: bool)
     modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume && |n.data| == 4096 && U64At(n.data, 0) != 0
     ensures ok ==> Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens,
       old(AbsOf(d)).xattrs[ino := Says(n.data)])
     ensures ino in old(AbsOf(d)).xattrs ==> ok
+    ensures !ok && ino < LIMIT ==> Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)), Room.XattrNeeds())
   {
     Reserved(d);
     ghost var g, ms, files, held := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held;
@@ -240,6 +243,9 @@ module XattrOps {
     ensures st == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data, create,
       replace, N.Time(s, ns))
     ensures st != 0 ==> X.SetErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, value.data, create, replace, st)
+    ensures st == NOSPC ==> X.Bare(N.Handle(ino, gen)) ||
+      X.Crowded(X.XattrsOf(old(AbsOf(d)), N.Handle(ino, gen))[name.data := value.data]) ||
+      Lacking(txn, old(StockOf(txn, d)), Room.XattrNeeds(), st)
   {
     Node(d, ino, gen);
     Reserved(d);
@@ -260,7 +266,11 @@ module XattrOps {
     if !ok { st := NOSPC; return; }
     assert X.Without(l, name.data)[name.data := value.data] == l[name.data := value.data];
     ok := Store(txn, d, ino, n);
-    if !ok { st := NOSPC; return; }
+    if !ok {
+      st := NOSPC;
+      if ino < LIMIT { IsLacking(txn, old(StockOf(txn, d)), Room.XattrNeeds(), st); }
+      return;
+    }
     Mark(txn, d, ino, gen, s, ns);
     assert name.data in l[name.data := value.data];
     assert AbsOf(d) == X.With(pre, h, l[name.data := value.data], N.Time(s, ns));

@@ -55,6 +55,8 @@ module NfsRoom {
   function EntryNeeds(): Need { Need(ENTRY, 0) }
   // a file without a name, of a local mount
   function NamelessNeeds(): Need { Need(0, 1) }
+  // an extended attribute that is set: the block of those of its file, and what leads to it
+  function XattrNeeds(): Need { Need(ENTRY, 0) }
   // room set aside, of a local mount (local.s.dfy): each block that the file has not, and what leads to it
   function AllocateNeeds(off: int, len: int, held: set<int>): Need
     requires 0 <= off && 0 <= len

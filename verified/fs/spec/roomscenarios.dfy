@@ -15,6 +15,7 @@ module RoomScenarios {
     ensures Lacks(Room(9, 0, false), MakeNeeds()) && !Lacks(Room(4, 1, false), MakeNeeds())
     ensures Lacks(Room(4, 1, false), SymlinkNeeds([65])) && !Lacks(Room(5, 1, false), SymlinkNeeds([65]))
     ensures Lacks(Room(3, 9, false), EntryNeeds()) && !Lacks(Room(4, 0, false), EntryNeeds())
+    ensures Lacks(Room(3, 9, false), XattrNeeds()) && !Lacks(Room(4, 0, false), XattrNeeds())
     ensures Lacks(Room(9, 0, false), NamelessNeeds()) && !Lacks(Room(0, 1, false), NamelessNeeds())
   { assert Bytes(4096, 8192) == 2; assert Bytes(0, 1) == 1; }
 

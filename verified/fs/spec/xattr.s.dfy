@@ -20,6 +20,19 @@ module NfsXattr {
   predicate Named(n: Name) { 0 < |n| <= 255 && (forall i: int {:trigger n[i]} | 0 <= i < |n| :: n[i] != 0) }
   function Without(l: List, n: Name): List { map x | x in l && x != n :: l[x] }
 
+  // All attributes of a file lie in one block. Each takes the bytes of its name, those of its value, and four; so many
+  // are all.
+  function Bytes(l: List): int
+    decreases l.Keys
+  {
+    if l == map[] then 0
+    else var n: Name :| n in l; assert n !in Without(l, n).Keys; 4 + |n| + |l[n]| + Bytes(Without(l, n))
+  }
+  predicate Crowded(l: List) { 4088 < Bytes(l) }
+  // There are none of a file whose block would lie behind the end of the largest file, by its inode's number, nor of
+  // generation 0, which no file is given.
+  predicate Bare(h: Handle) { 134217728 <= h.ino || h.gen == 0 }
+
   // getxattr(2), listxattr(2). (NOENT stands for ENODATA, which NFS lacks.)
   predicate GetOk(f: FS, h: Handle, name: Name, value: seq<byte>)
   { Live(f, h) && name in XattrsOf(f, h) && value == XattrsOf(f, h)[name] }
@@ -53,8 +66,9 @@ module NfsXattr {
     Live(pre, h) && Named(name) && var l := XattrsOf(pre, h);
     (create ==> name !in l) && (replace ==> name in l) && post == With(pre, h, l[name := value], now)
   }
-  // There is always room for a value that is not longer than what it replaces. (All attributes of a file lie in one
-  // block.)
+  // NOSPC: they would take more than one file's attributes may (Crowded); this file can have none (Bare); or what is
+  // free on the volume is less than XattrNeeds says (room.s.dfy). There is always room for a value that is not longer
+  // than what it replaces.
   predicate SetErr(pre: FS, h: Handle, name: Name, value: seq<byte>, create: bool, replace: bool, st: uint32)
   {
     HandleErr(pre, h, st) || (st == NFS3ERR_INVAL && !Named(name)) || (Live(pre, h) && var l := XattrsOf(pre, h);

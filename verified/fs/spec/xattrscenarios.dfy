@@ -85,6 +85,36 @@ module NfsXattrScenarios {
     ensures !X.ListErr(f, h, st)
   { Names2(); }
 
+  // What attributes take, when that is too much for a file, and which files can have none.
+  lemma Taken(v: seq<byte>, w: seq<byte>)
+    ensures X.Bytes(map[]) == 0 && X.Bytes(map[a := v]) == 7 + |v|
+    ensures X.Bytes(map[a := v, b := w]) == 14 + |v| + |w|
+    ensures (X.Crowded(map[a := v]) <==> 4081 < |v|) && (X.Crowded(map[a := v, b := w]) <==> 4074 < |v| + |w|)
+  {
+    Names2();
+    Single(a, v); Single(b, w);
+    var l := map[a := v, b := w];
+    assert X.Without(l, a) == map[b := w] && X.Without(l, b) == map[a := v];
+    var n := Some1(l);
+    assert n in l.Keys;
+    assert l.Keys == {a, b};
+  }
+  lemma Single(n: Name, v: seq<byte>)
+    ensures X.Bytes(map[n := v]) == 4 + |n| + |v|
+  {
+    assert n in map[n := v];
+    var m := Some1(map[n := v]);
+    assert m == n && X.Without(map[n := v], n) == map[];
+  }
+  lemma Some1(l: X.List) returns (n: Name)
+    requires l != map[]
+    ensures n in l && X.Bytes(l) == 4 + |n| + |l[n]| + X.Bytes(X.Without(l, n))
+  { n :| n in l && X.Bytes(l) == 4 + |n| + |l[n]| + X.Bytes(X.Without(l, n)); }
+  lemma NoneEver()
+    ensures !X.Bare(Handle(1, 1)) && !X.Bare(Handle(134217727, 1)) && X.Bare(Handle(134217728, 1)) &&
+      X.Bare(Handle(1, 0))
+  { }
+
   // ---- lists ----
 
   lemma Joined1(n: Name)

@@ -18,21 +18,16 @@ import (
 )
 
 // Definition of functions
-func Getattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) uint32 {
-	var st uint32 = 0
-	var _ = st
+func Getattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) {
 	var out1 uint32
 	var _ = out1
 	var out2 *dbytes.Bytes
 	var _ = out2
 	out1, out2 = attributeops.Getattr(txn, d, ino, gen)
-	st = out1
+	call.Result = out1
 	call.File = out2
-	return st
 }
-func Access(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64) (uint32, uint32) {
-	var st uint32 = 0
-	var _ = st
+func Access(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64) uint32 {
 	var bits uint32 = 0
 	var _ = bits
 	var out1 uint32
@@ -42,14 +37,12 @@ func Access(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permission
 	var out3 *dbytes.Bytes
 	var _ = out3
 	out1, out2, out3 = attributeops.Access(txn, d, c, ino, gen)
-	st = out1
+	call.Result = out1
 	bits = out2
 	call.File = out3
-	return st, bits
+	return bits
 }
-func Readlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
-	var st uint32 = 0
-	var _ = st
+func Readlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var target *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = target
 	var out1 uint32
@@ -59,14 +52,12 @@ func Readlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64,
 	var out3 *dbytes.Bytes
 	var _ = out3
 	out1, out2, out3 = fileops.Readlink(txn, d, ino, gen)
-	st = out1
+	call.Result = out1
 	target = out2
 	call.File = out3
-	return st, target
+	return target
 }
-func Read(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, offset uint64, length uint64) (uint32, *dbytes.Pieces, bool) {
-	var st uint32 = 0
-	var _ = st
+func Read(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, offset uint64, length uint64) (*dbytes.Pieces, bool) {
 	var data *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = data
 	var eof bool = false
@@ -80,15 +71,13 @@ func Read(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.
 	var out4 *dbytes.Bytes
 	var _ = out4
 	out1, out2, out3, out4 = fileops.Read(txn, d, c, ino, gen, offset, length)
-	st = out1
+	call.Result = out1
 	data = out2
 	eof = out3
 	call.File = out4
-	return st, data, eof
+	return data, eof
 }
-func Lookup(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes) uint32 {
-	var st uint32 = 0
-	var _ = st
+func Lookup(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes) {
 	var out1 uint32
 	var _ = out1
 	var out2 uint64
@@ -98,16 +87,13 @@ func Lookup(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permission
 	var out4 *dbytes.Bytes
 	var _ = out4
 	out1, out2, out3, out4 = lookupops.Lookup(txn, d, c, dino, dgen, name)
-	st = out1
+	call.Result = out1
 	call.Ino = out2
 	call.File = out3
 	call.Before = out4
 	call.After = call.Before
-	return st
 }
-func Readdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verifier uint64, plus bool, out *dirlist.List) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Readdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verifier uint64, plus bool, out *dirlist.List) bool {
 	var eof bool = false
 	var _ = eof
 	if plus {
@@ -118,7 +104,7 @@ func Readdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissio
 		var out3 *dbytes.Bytes
 		var _ = out3
 		out1, out2, out3 = readdirops.Readdirplus(txn, d, c, ino, gen, cookie, verifier, out)
-		st = out1
+		call.Result = out1
 		eof = out2
 		call.File = out3
 	} else {
@@ -129,15 +115,13 @@ func Readdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissio
 		var out6 *dbytes.Bytes
 		var _ = out6
 		out4, out5, out6 = readdirops.Readdir(txn, d, c, ino, gen, cookie, verifier, out)
-		st = out4
+		call.Result = out4
 		eof = out5
 		call.File = out6
 	}
-	return st, eof
+	return eof
 }
-func Fsstat(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, blocks uint64, inodes uint64, blocksEnd uint64, inodesEnd uint64) (uint32, nfsvolume.Space) {
-	var st uint32 = 0
-	var _ = st
+func Fsstat(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, blocks uint64, inodes uint64, blocksEnd uint64, inodesEnd uint64) nfsvolume.Space {
 	var space nfsvolume.Space = nfsvolume.Type_Space_().Default().(nfsvolume.Space)
 	var _ = space
 	var out1 uint32
@@ -147,14 +131,12 @@ func Fsstat(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, g
 	var out3 *dbytes.Bytes
 	var _ = out3
 	out1, out2, out3 = volumeops.Fsstat(txn, d, ino, gen, blocks, inodes, blocksEnd, inodesEnd)
-	st = out1
+	call.Result = out1
 	space = out2
 	call.File = out3
-	return st, space
+	return space
 }
-func Fsinfo(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, nfsvolume.Info) {
-	var st uint32 = 0
-	var _ = st
+func Fsinfo(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) nfsvolume.Info {
 	var info nfsvolume.Info = nfsvolume.Type_Info_().Default().(nfsvolume.Info)
 	var _ = info
 	var out1 uint32
@@ -164,14 +146,12 @@ func Fsinfo(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, g
 	var out3 *dbytes.Bytes
 	var _ = out3
 	out1, out2, out3 = volumeops.Fsinfo(txn, d, ino, gen)
-	st = out1
+	call.Result = out1
 	info = out2
 	call.File = out3
-	return st, info
+	return info
 }
-func Pathconf(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, nfsvolume.Pathconf) {
-	var st uint32 = 0
-	var _ = st
+func Pathconf(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) nfsvolume.Pathconf {
 	var limits nfsvolume.Pathconf = nfsvolume.Type_Pathconf_().Default().(nfsvolume.Pathconf)
 	var _ = limits
 	var out1 uint32
@@ -181,22 +161,19 @@ func Pathconf(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64,
 	var out3 *dbytes.Bytes
 	var _ = out3
 	out1, out2, out3 = volumeops.Pathconf(txn, d, ino, gen)
-	st = out1
+	call.Result = out1
 	limits = out2
 	call.File = out3
-	return st, limits
+	return limits
 }
-func Commit(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) uint32 {
-	var st uint32 = 0
-	var _ = st
+func Commit(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) {
 	var out1 uint32
 	var _ = out1
 	var out2 *dbytes.Bytes
 	var _ = out2
 	out1, out2 = volumeops.Commit(txn, d, ino, gen)
-	st = out1
+	call.Result = out1
 	call.File = out2
-	return st
 }
 
 // End of functions

@@ -20,6 +20,7 @@ type Call struct {
 	Bytes     uint64
 	Ino       uint64
 	Record    bool
+	Result    uint32
 	Status    uint32
 	File      *dbytes.Bytes
 	Before    *dbytes.Bytes
@@ -38,6 +39,7 @@ func New_Call_() *Call {
 	_this.Bytes = 0
 	_this.Ino = 0
 	_this.Record = false
+	_this.Result = 0
 	_this.Status = 0
 	_this.File = (*dbytes.Bytes)(nil)
 	_this.Before = (*dbytes.Bytes)(nil)
@@ -77,8 +79,11 @@ func (_this type_Call_) String() string {
 }
 func (_this *Call) Make(procedure uint32, stability uint32, deferred bool, bytes uint64) {
 	_this.Procedure, _this.Stability, _this.Deferred, _this.Bytes = procedure, stability, deferred, exec.First(bytes)
-	_this.Record, _this.Later = false, false
+	_this.Record, _this.Later, _this.Result = false, false, SERVERFAULT()
 	_this.Refuse(nfsdurable.IO())
+}
+func (_this *Call) Done() {
+	_this.Result = uint32(0)
 }
 func (_this *Call) Refuse(st uint32) {
 	_this.Status = st
@@ -160,15 +165,19 @@ func Conclude(call *Call, outcome uint32, result uint32) uint32 {
 		status = nfsdurable.IO()
 	}
 	call.Answer(status)
+	call.Result = SERVERFAULT()
 	return next
 }
-func Ended(call *Call, txn *txnm.Txn, work work.Work, result uint32) (uint32, uint32) {
+func Ended(call *Call, txn *txnm.Txn, work work.Work) (uint32, uint32) {
 	var next uint32 = 0
 	var _ = next
 	var outcome uint32 = 0
 	var _ = outcome
 	var status uint32 = 0
 	var _ = status
+	var result uint32
+	var _ = result
+	result = call.Result
 	var out1 uint32
 	var _ = out1
 	var out2 uint32

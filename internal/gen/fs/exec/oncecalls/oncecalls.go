@@ -37,9 +37,7 @@ func KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, in
 	cns = out3
 	records.Keep(txn, i, r, ino, gen, cs, cns)
 }
-func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
 	again, call.Before, call.Later = false, (*dbytes.Bytes)(nil), false
@@ -58,8 +56,8 @@ func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 		call.File = out3
 		call.After = out4
 		if again {
-			st = uint32(0)
-			return st, again
+			call.Result = uint32(0)
+			return again
 		}
 	}
 	var out5 uint32
@@ -75,20 +73,18 @@ func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	var out10 bool
 	var _ = out10
 	out5, out6, out7, out8, out9, out10 = createops.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	st = out5
+	call.Result = out5
 	call.Ino = out6
 	call.File = out7
 	call.Before = out8
 	call.After = out9
 	call.Later = out10
-	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		KeepMade(txn, d, i, r, call.Ino, call.File)
 	}
-	return st, again
+	return again
 }
-func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, s uint64, ns uint32) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
 	again, call.Before = false, (*dbytes.Bytes)(nil)
@@ -107,8 +103,8 @@ func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 		call.File = out3
 		call.After = out4
 		if again {
-			st = uint32(0)
-			return st, again
+			call.Result = uint32(0)
+			return again
 		}
 	}
 	var out5 uint32
@@ -122,19 +118,17 @@ func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 	var out9 *dbytes.Bytes
 	var _ = out9
 	out5, out6, out7, out8, out9 = createops.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	st = out5
+	call.Result = out5
 	call.Ino = out6
 	call.File = out7
 	call.Before = out8
 	call.After = out9
-	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		KeepMade(txn, d, i, r, call.Ino, call.File)
 	}
-	return st, again
+	return again
 }
-func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
 	again, call.Before = false, (*dbytes.Bytes)(nil)
@@ -153,8 +147,8 @@ func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 		call.File = out3
 		call.After = out4
 		if again {
-			st = uint32(0)
-			return st, again
+			call.Result = uint32(0)
+			return again
 		}
 	}
 	var out5 uint32
@@ -168,19 +162,17 @@ func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 	var out9 *dbytes.Bytes
 	var _ = out9
 	out5, out6, out7, out8, out9 = createops.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	st = out5
+	call.Result = out5
 	call.Ino = out6
 	call.File = out7
 	call.Before = out8
 	call.After = out9
-	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		KeepMade(txn, d, i, r, call.Ino, call.File)
 	}
-	return st, again
+	return again
 }
-func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
 	again, call.Before = false, (*dbytes.Bytes)(nil)
@@ -199,8 +191,8 @@ func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 		call.File = out3
 		call.After = out4
 		if again {
-			st = uint32(0)
-			return st, again
+			call.Result = uint32(0)
+			return again
 		}
 	}
 	var out5 uint32
@@ -214,19 +206,17 @@ func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 	var out9 *dbytes.Bytes
 	var _ = out9
 	out5, out6, out7, out8, out9 = createops.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	st = out5
+	call.Result = out5
 	call.Ino = out6
 	call.File = out7
 	call.Before = out8
 	call.After = out9
-	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		KeepMade(txn, d, i, r, call.Ino, call.File)
 	}
-	return st, again
+	return again
 }
-func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
 	again, call.Before = false, (*dbytes.Bytes)(nil)
@@ -242,8 +232,8 @@ func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *db
 		call.File = out2
 		call.After = out3
 		if again {
-			st = uint32(0)
-			return st, again
+			call.Result = uint32(0)
+			return again
 		}
 	}
 	var out4 uint32
@@ -255,12 +245,12 @@ func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *db
 	var out7 *dbytes.Bytes
 	var _ = out7
 	out4, out5, out6, out7 = removeops.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	st = out4
+	call.Result = out4
 	call.File = out5
 	call.Before = out6
 	call.After = out7
-	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return st, again
+	if call.Result != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return again
 	}
 	var cs uint64
 	var _ = cs
@@ -274,11 +264,9 @@ func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *db
 	cs = out8
 	cns = out9
 	records.Keep(txn, i, r, ino, gen, cs, cns)
-	return st, again
+	return again
 }
-func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
 	again, call.Before, call.Later = false, (*dbytes.Bytes)(nil), false
@@ -291,8 +279,8 @@ func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 		again = out1
 		call.After = out2
 		if again {
-			st = uint32(0)
-			return st, again
+			call.Result = uint32(0)
+			return again
 		}
 	}
 	var out3 uint32
@@ -304,18 +292,16 @@ func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	var out6 bool
 	var _ = out6
 	out3, out4, out5, out6 = removeops.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	st = out3
+	call.Result = out3
 	call.Before = out4
 	call.After = out5
 	call.Later = out6
-	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		records.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
-	return st, again
+	return again
 }
-func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
 	again, call.Before, call.Before2, call.Later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
@@ -331,8 +317,8 @@ func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 		call.After = out2
 		call.After2 = out3
 		if again {
-			st = uint32(0)
-			return st, again
+			call.Result = uint32(0)
+			return again
 		}
 	}
 	var out4 uint32
@@ -348,14 +334,14 @@ func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	var out9 bool
 	var _ = out9
 	out4, out5, out6, out7, out8, out9 = renameops.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = out4
+	call.Result = out4
 	call.Before = out5
 	call.After = out6
 	call.Before2 = out7
 	call.After2 = out8
 	call.Later = out9
-	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return st, again
+	if call.Result != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return again
 	}
 	var ok bool
 	var _ = ok
@@ -389,11 +375,9 @@ func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	node = out14
 	dir = out15
 	records.Keep(txn, i, r, ino, gen, uint64(0), uint32(0))
-	return st, again
+	return again
 }
-func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, a *attributeops.Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
+func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, a *attributeops.Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
 	call.Ino, again, call.Before, call.Later = ino, false, (*dbytes.Bytes)(nil), false
@@ -406,8 +390,8 @@ func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 		again = out1
 		call.After = out2
 		if again {
-			st = uint32(0)
-			return st, again
+			call.Result = uint32(0)
+			return again
 		}
 	}
 	var out3 uint32
@@ -419,12 +403,12 @@ func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 	var out6 bool
 	var _ = out6
 	out3, out4, out5, out6 = attributeops.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	st = out3
+	call.Result = out3
 	call.Before = out4
 	call.After = out5
 	call.Later = out6
-	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return st, again
+	if call.Result != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return again
 	}
 	var cs uint64
 	var _ = cs
@@ -438,7 +422,7 @@ func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 	cs = out7
 	cns = out8
 	records.Keep(txn, i, r, ino, gen, cs, cns)
-	return st, again
+	return again
 }
 
 // End of functions

@@ -19,9 +19,7 @@ func Count(call *calls.Call) uint32 {
 func Committed(call *calls.Call) uint32 {
 	return exec.Committed(call.Stability, call.Deferred)
 }
-func Store(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, offset uint64, source *dbytes.Bytes, seconds uint64, nanoseconds uint32) uint32 {
-	var st uint32 = 0
-	var _ = st
+func Store(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, offset uint64, source *dbytes.Bytes, seconds uint64, nanoseconds uint32) {
 	call.Ino = ino
 	var out1 uint32
 	var _ = out1
@@ -30,10 +28,9 @@ func Store(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissi
 	var out3 *dbytes.Bytes
 	var _ = out3
 	out1, out2, out3 = fileops.Write(txn, d, cred, ino, gen, offset, source, uint64(0), call.Bytes, seconds, nanoseconds)
-	st = out1
+	call.Result = out1
 	call.Before = out2
 	call.After = out3
-	return st
 }
 
 // End of functions

@@ -89,6 +89,52 @@ func Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint6
 	}
 	return found, at, len_
 }
+func Comes(b *dbytes.Bytes, o uint64, n uint64) bool {
+	var r bool = false
+	var _ = r
+	var name *dbytes.Bytes
+	var _ = name
+	var out1 *dbytes.Bytes
+	var _ = out1
+	out1 = dbytes.NewBytes(n)
+	name = out1
+	name.CopyFrom(uint64(0), b, o+uint64(4), n)
+	var at uint64
+	var _ = at
+	at = FIRST()
+	for at < o {
+		var ok bool
+		var _ = ok
+		var k uint64
+		var _ = k
+		var v uint64
+		var _ = v
+		var out2 bool
+		var _ = out2
+		var out3 uint64
+		var _ = out3
+		var out4 uint64
+		var _ = out4
+		out2, out3, out4 = Look(b, at)
+		ok = out2
+		k = out3
+		v = out4
+		if !ok {
+			r = false
+			return r
+		}
+		var out5 bool
+		var _ = out5
+		out5 = Is(b, at, k, name)
+		r = out5
+		if r {
+			return r
+		}
+		at = at + uint64(4) + k + v
+	}
+	r = false
+	return r
+}
 func Copy(b *dbytes.Bytes, o uint64, name *dbytes.Bytes, n *dbytes.Bytes, p uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
@@ -123,14 +169,20 @@ func Copy(b *dbytes.Bytes, o uint64, name *dbytes.Bytes, n *dbytes.Bytes, p uint
 	var _ = out4
 	out4 = Is(b, o, k, name)
 	same = out4
-	if same {
+	if !same {
 		var out5 bool
 		var _ = out5
-		var out6 uint64
+		out5 = Comes(b, o, k)
+		same = out5
+	}
+	if same {
+		var out6 bool
 		var _ = out6
-		out5, out6 = Copy(b, o+l, name, n, p)
-		ok = out5
-		end = out6
+		var out7 uint64
+		var _ = out7
+		out6, out7 = Copy(b, o+l, name, n, p)
+		ok = out6
+		end = out7
 		return ok, end
 	}
 	if p+l > uint64(4096) {
@@ -138,13 +190,13 @@ func Copy(b *dbytes.Bytes, o uint64, name *dbytes.Bytes, n *dbytes.Bytes, p uint
 		return ok, end
 	}
 	n.CopyFrom(p, b, o, l)
-	var out7 bool
-	var _ = out7
-	var out8 uint64
+	var out8 bool
 	var _ = out8
-	out7, out8 = Copy(b, o+l, name, n, p+l)
-	ok = out7
-	end = out8
+	var out9 uint64
+	var _ = out9
+	out8, out9 = Copy(b, o+l, name, n, p+l)
+	ok = out8
+	end = out9
 	return ok, end
 }
 func Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {

@@ -1,0 +1,156 @@
+package nlm
+
+import (
+	"math"
+	"sync"
+	"syscall"
+
+	"tansy/fs"
+	"tansy/nfs/advisory"
+	"tansy/nfs/reclaim"
+)
+
+// Local are the locks of programs on the server's own machine, which use one of the volumes through a mount. They are
+// in one table with those of clients, of a host of their own (advisory.ThisMachine). Who waits is told by a channel in
+// place of a call. The methods may be called concurrently.
+type Local struct {
+	table  *advisory.Table
+	kept   *reclaim.Volume // nil: locks of the volume do not outlive the server
+	volume [8]byte
+
+	// mu is held over calls of table, which tell those who wait: told takes no lock.
+	mu    sync.Mutex
+	waits map[wanted]*localWait
+}
+
+// wanted is a lock that somebody waits for.
+type wanted struct {
+	file      advisory.File
+	owner     advisory.Owner
+	span      advisory.Range
+	exclusive bool
+}
+
+// localWait is a lock that threads of one owner wait for: one for all who want the same, since the table has one wait
+// of them.
+type localWait struct {
+	users int
+	offer advisory.Offer
+	told  chan struct{} // closed when there is the offer
+}
+
+// Local returns the locks of the mount of a volume. There is one mount of it.
+func (s *Service) Local(volume [8]byte) *Local {
+	return &Local{table: s.table, kept: s.kept[volume], volume: volume, waits: map[wanted]*localWait{}}
+}
+
+func (l *Local) file(h fs.Handle) advisory.File {
+	return advisory.File{Volume: l.volume, Ino: h.Ino, Gen: h.Gen}
+}
+
+func mine(owner string) advisory.Owner { return advisory.Owner{Host: advisory.ThisMachine, ID: owner} }
+
+// Test tells whether owner could have a lock of the bytes first to last, and if not what is in the way, which is of no
+// owner here ("") if it is a client's.
+func (l *Local) Test(h fs.Handle, owner string, first, last uint64, exclusive bool) (
+	free bool, by string, from, to uint64, byExclusive bool,
+) {
+	answer, c := l.table.Test(l.file(h), mine(owner), advisory.Range{First: first, Last: last}, exclusive)
+	if c.Owner.Host == advisory.ThisMachine {
+		by = c.Owner.ID
+	}
+	return answer == advisory.Granted, by, c.Range.First, c.Range.Last, c.Exclusive
+}
+
+// Lock gives owner the lock. If somebody else has it, it waits until cancel is closed (EINTR); with cancel nil it does
+// not wait (EAGAIN). ENOLCK says that there are too many locks.
+func (l *Local) Lock(h fs.Handle, owner string, first, last uint64, exclusive bool, cancel <-chan struct{}) error {
+	if err := l.await(cancel); err != nil {
+		return err
+	}
+	want := wanted{l.file(h), mine(owner), advisory.Range{First: first, Last: last}, exclusive}
+	l.mu.Lock()
+	w := l.waits[want]
+	if w == nil {
+		w = &localWait{told: make(chan struct{})}
+	}
+	answer, _ := l.table.Lock(want.file, want.owner, want.span, exclusive, cancel != nil, w)
+	if answer == advisory.Blocked {
+		w.users++
+		l.waits[want] = w
+	}
+	l.mu.Unlock()
+	switch answer {
+	case advisory.Granted:
+		return nil
+	case advisory.Denied:
+		return syscall.EAGAIN
+	case advisory.NoRoom:
+		return syscall.ENOLCK
+	}
+	select {
+	case <-w.told:
+	case <-cancel:
+	}
+	return l.settle(want, w)
+}
+
+// await waits for the end of the grace period, in which clients reclaim locks. With cancel nil it does not (EAGAIN).
+func (l *Local) await(cancel <-chan struct{}) error {
+	if l.kept == nil || !l.kept.Grace() {
+		return nil
+	}
+	if cancel == nil {
+		return syscall.EAGAIN
+	}
+	select {
+	case <-l.kept.Over():
+		return nil
+	case <-cancel:
+		return syscall.EINTR
+	}
+}
+
+// settle ends a wait: with the lock, if it was offered, also if the wait was to end just then.
+func (l *Local) settle(want wanted, w *localWait) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.users--; w.users == 0 {
+		delete(l.waits, want)
+	}
+	select {
+	case <-w.told:
+		l.table.Accept(w.offer)
+		return nil
+	default:
+	}
+	if w.users == 0 {
+		l.table.Cancel(want.file, want.owner, want.span, want.exclusive)
+	}
+	return syscall.EINTR
+}
+
+// offered tells those who wait. Service.offer calls it.
+func (w *localWait) offered(o advisory.Offer) {
+	w.offer = o
+	close(w.told)
+}
+
+// Unlock gives the bytes back, of which owner may hold some, all, or none. ENOLCK says that a lock would have to become
+// two, and there are too many.
+func (l *Local) Unlock(h fs.Handle, owner string, first, last uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.table.Unlock(l.file(h), mine(owner), advisory.Range{First: first, Last: last}) == advisory.NoRoom {
+		return syscall.ENOLCK
+	}
+	return nil
+}
+
+// UnlockAll gives all bytes of a file back.
+func (l *Local) UnlockAll(h fs.Handle, owner string) { l.Unlock(h, owner, 0, math.MaxUint64) }
+
+// End takes all locks away: the mount has gone, and who used it.
+func (l *Local) End() {
+	l.table.Free(func(h advisory.Host) bool { return h == advisory.ThisMachine })
+}
