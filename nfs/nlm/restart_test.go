@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"syscall"
 	"testing"
 	"time"
 
@@ -106,6 +107,14 @@ func TestRestart(t *testing.T) {
 			bob.share(nlm.ProcShare, 0, 1, want)
 		}
 		ann.lock(nlm.DeniedGrace, l)
+		local, gone := b.server.LocalLocks([8]byte{1}), make(chan struct{})
+		close(gone)
+		if err := local.Lock(b.file, "me", 100, 109, true, nil); err != syscall.EAGAIN {
+			t.Errorf("a program on this machine: %v", err)
+		}
+		if err := local.Lock(b.file, "me", 100, 109, true, gone); err != syscall.EINTR {
+			t.Errorf("a program on this machine that waits: %v", err)
+		}
 		ann.reclaim = true
 		ann.lock(nlm.Granted, l)
 		ann.share(nlm.ProcShare, 2, 1, nlm.Granted)
