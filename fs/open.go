@@ -52,6 +52,7 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 	f := v.dirs.Fs
 
 	var c call
+	var xattrs uint64
 	c.Make(procGetattr, 0, v.deferred, 0)
 	_, err := v.transact(&c, func(t *txn) {
 		a := attributes(rootIno, f.GetInode(t, rootIno, false))
@@ -59,9 +60,7 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 			return
 		}
 		v.root = Handle{rootIno, a.Gen}
-		if attributes(keptHead, f.GetInode(t, keptHead, false)).Size != 0 {
-			v.xattrs.found()
-		}
+		xattrs = attributes(keptHead, f.GetInode(t, keptHead, false)).Size
 		c.Done()
 	})
 	if err == nil && c.Status != 0 {
@@ -76,6 +75,7 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 		v.trim.Start() // first: it remembers what is freed from then on
 	}
 	v.free = background.NewFreer(duties{v}, v.log)
+	v.findXattrs(xattrs)
 	if !o.ReadOnly {
 		v.free.Start()
 		v.clearKept()

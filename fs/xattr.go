@@ -33,6 +33,11 @@ func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
 	if !v.xattrs.some.Load() && !v.calls.Closed() {
 		return nil, ErrNoEnt
 	}
+	return v.getXattr(h, name)
+}
+
+// getXattr is GetXattr, also where files have none.
+func (v *FS) getXattr(h Handle, name []byte) ([]byte, error) {
 	vn := bytesOf(name)
 	var c call
 	var value *buf
@@ -45,11 +50,16 @@ func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
 	return value.Data, nil
 }
 
-// ListXattr returns the names of all extended attributes of a file. A zero byte ends each name.
+// ListXattr returns the names of all extended attributes of a file, but for those of notes. A zero byte ends each name.
 func (v *FS) ListXattr(h Handle) ([]byte, error) {
 	if !v.xattrs.some.Load() && !v.calls.Closed() {
 		return nil, nil
 	}
+	return v.listXattr(h)
+}
+
+// listXattr is ListXattr, also where files have none.
+func (v *FS) listXattr(h Handle) ([]byte, error) {
 	var c call
 	var names *buf
 	err := v.run(&c, procGetattr, func(t *txn) {
@@ -58,7 +68,7 @@ func (v *FS) ListXattr(h Handle) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return names.Data, nil
+	return withoutNotes(names.Data), nil
 }
 
 // SetXattr sets an extended attribute. With create it must not be there (else ErrExist); with replace it must be (else

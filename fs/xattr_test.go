@@ -121,7 +121,8 @@ func (f *attributed) change(t testing.TB, v *fs.FS, rnd *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := after.Ctime.Sec > before.Ctime.Sec || after.Ctime.Sec == before.Ctime.Sec && after.Ctime.Nsec > before.Ctime.Nsec
+	later := after.Ctime.Sec > before.Ctime.Sec ||
+		after.Ctime.Sec == before.Ctime.Sec && after.Ctime.Nsec > before.Ctime.Nsec
 	if want == nil {
 		f.list = next
 		before.Ctime = after.Ctime
@@ -264,15 +265,7 @@ func TestXattrsFull(t *testing.T) {
 	if err := set(hs[0], "0123456789"); err != nil {
 		t.Fatal(err)
 	}
-	for n, off := uint64(fs.MaxIO), uint64(0); n >= 1; {
-		if _, _, _, err := v.Write(root, hs[1], off, make([]byte, n), fs.Unstable); err == nil {
-			off += n
-		} else if err == fs.ErrNoSpc {
-			n /= 2
-		} else {
-			t.Fatal(err)
-		}
-	}
+	fillUp(t, v, hs[1])
 	if err := set(hs[2], "x"); err != fs.ErrNoSpc {
 		t.Errorf("a first attribute: %v", err)
 	}

@@ -148,6 +148,8 @@ func TestLocks(t *testing.T) {
 		{"--locks"}, {"--portmapper", "--max-locks", "5"}, {"--portmapper", "--locks", "--max-locks", "0"},
 		{"--portmapper", "--locks", "--max-locks-per-host", "0"},
 		{"--portmapper", "--locks", "--max-locks", "9", "--max-locks-per-host", "10"},
+		{"--portmapper", "--grace", "5s"}, {"--portmapper", "--locks", "--grace", "-1s"},
+		{"--portmapper", "--locks", "--grace", "2h"},
 	} {
 		if code := run(append([]string{"serve", "--volume", img}, flags...)); code != exitUsage {
 			t.Errorf("serve %v: exit code %d", flags, code)

@@ -235,7 +235,7 @@ func (s *serving) bind() (err error) {
 	}
 	answers := s.options.statusAt.at != "" || s.port.status != nil
 	needed := descriptorsNeeded(len(s.volumes), answers, s.options.profilingAt.at != "", s.options.find.own,
-		s.options.locks.on)
+		s.options.locks.on, s.options.locks.on) // twice: calls to clients, and to those that had locks at the start
 	if warning := s.options.limit.fit(descriptorLimit(), needed); warning != "" {
 		s.log.Warn(warning)
 	}
@@ -314,6 +314,9 @@ func (s *serving) mount() error {
 	for i, v := range s.volumes {
 		served := v.served()
 		served.Exports = s.policies[i]
+		if v.fs != nil && !s.options.readOnly {
+			served.Notes = v.fs
+		}
 		cfg.Volumes = append(cfg.Volumes, served)
 	}
 	if first := s.volumes[0]; first.owner != nil {

@@ -91,7 +91,7 @@ others.
 // serveGroups are the flags of serve by their subjects.
 var serveGroups = []flagGroup{
 	{"volumes", "volume create size preallocate owner mode ignore-fstab read-only cache discard"},
-	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port locks"},
+	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port locks grace"},
 	{"encryption", "tls-cert tls-key tls-client-ca xprtsec"},
 	{"durability, and looking for damage", "commit-interval scrub scrub-every"},
 	{"what clients may take of the server", "max-connections max-connections-per-host max-calls write-memory " +
@@ -107,6 +107,7 @@ var serveNeeds = []need{
 	{"scrub-every", "scrub"},
 	{"portmapper-port", "portmapper rpcbind"},
 	{"locks", "portmapper rpcbind"},
+	{"grace", "locks"},
 	{"max-locks", "locks"},
 	{"max-locks-per-host", "locks"},
 	{"mount-options", "mount"},

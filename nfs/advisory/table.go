@@ -2,7 +2,7 @@
 // call does to the locks of one file is proved (verified/advisory). This package has what is around that: files and
 // owners by their names, limits for each client and in all, and who is told that it may have what it waited for.
 //
-// It knows nothing of a protocol. A lock is lost with the process.
+// It knows nothing of a protocol. A lock is lost with the process; what outlives that is in package reclaim.
 package advisory
 
 import (
@@ -241,6 +241,17 @@ func (t *Table) Free(gone func(Host) bool) (n int) {
 	t.mu.Unlock()
 	t.tell(offers)
 	return n
+}
+
+// Addresses are those of hosts that have something, or wait for it.
+func (t *Table) Addresses() map[netip.Addr]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make(map[netip.Addr]bool, len(t.hosts))
+	for h := range t.hosts {
+		all[h.Addr] = true
+	}
+	return all
 }
 
 // Counts are numbers of what is there.

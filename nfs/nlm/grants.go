@@ -89,7 +89,7 @@ func (s *Service) tell(o advisory.Offer, pause time.Duration, left int, told boo
 // grant makes the call GRANTED. taken says that the client takes the lock. With an error, sent says that the client may
 // have got the call.
 func (s *Service) grant(ctx context.Context, g *grant) (taken, sent bool, err error) {
-	c, err := s.connect(ctx, g.back, "tcp", "udp")
+	c, err := s.connect(ctx, g.back, Program, "tcp", "udp")
 	if err != nil {
 		return false, false, err
 	}
@@ -118,7 +118,7 @@ func (s *Service) grant(ctx context.Context, g *grant) (taken, sent bool, err er
 func (s *Service) answer(c *oncrpc.Call, version, proc uint32, r result, cookie []byte) {
 	b := backTo(c, version)
 	s.calls.Do(b.at, func(ctx context.Context) {
-		x, err := s.connect(ctx, b, "udp", "tcp")
+		x, err := s.connect(ctx, b, Program, "udp", "tcp")
 		if err != nil {
 			s.log.Warn("the result of a lock cannot be sent", "client", b.at, "err", err)
 			return
@@ -128,11 +128,13 @@ func (s *Service) answer(c *oncrpc.Call, version, proc uint32, r result, cookie 
 	})
 }
 
-// connect connects to the lock manager of a client by the first of these networks that it has one on.
-func (s *Service) connect(ctx context.Context, b back, networks ...string) (*callout.Client, error) {
+// connect connects to a program of a client by the first of these networks that it is there on.
+func (s *Service) connect(
+	ctx context.Context, b back, program uint32, networks ...string,
+) (*callout.Client, error) {
 	var failed error
 	for _, network := range networks {
-		port, err := portmap.Find(ctx, netip.AddrPortFrom(b.at, s.port), b.local, Program, b.version, network)
+		port, err := portmap.Find(ctx, netip.AddrPortFrom(b.at, s.port), b.local, program, b.version, network)
 		if err == nil {
 			var c *callout.Client
 			at := netip.AddrPortFrom(b.at, port).String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"tansy/nfs/nlm"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/portmap"
+	"tansy/nfs/reclaim"
 	"tansy/nfs/server"
 	"tansy/test/kit/nfsclient"
 )
@@ -38,10 +40,19 @@ type lock struct {
 	offset, length uint64
 }
 
-// peer is the lock manager of a client machine, with its port mapper.
+// peer is the lock manager and the status monitor of a client machine, with its port mapper.
 type peer struct {
 	calls  chan call
 	answer func(call) uint32 // status of GRANTED
+
+	starts chan start
+	deaf   atomic.Int32 // so many of these fail
+}
+
+// start is what the status monitor was told of the server's start.
+type start struct {
+	name  string
+	state uint32
 }
 
 func get64(d *oncrpc.Decoder, version uint32) uint64 {
@@ -87,7 +98,16 @@ func (p *peer) programs() (list []oncrpc.Program) {
 		}
 		list = append(list, oncrpc.Program{Number: nlm.Program, Version: version, Procs: procs})
 	}
-	return list
+	procs := make([]oncrpc.Proc, nlm.StatusNotify+1)
+	procs[nlm.StatusNull] = oncrpc.NullProc
+	procs[nlm.StatusNotify] = oncrpc.Proc{Name: "NOTIFY", Serve: func(c *oncrpc.Call) oncrpc.Accept {
+		if p.deaf.Add(-1) >= 0 {
+			return oncrpc.SystemErr
+		}
+		p.starts <- start{string(c.Args.Opaque(1024)), c.Args.Uint32()}
+		return oncrpc.Success
+	}}
+	return append(list, oncrpc.Program{Number: nlm.StatusProgram, Version: nlm.StatusVersion, Procs: procs})
 }
 
 // next is the next call that comes.
@@ -122,7 +142,8 @@ func serveOn(t *testing.T, programs []oncrpc.Program) net.Addr {
 // newPeer starts a lock manager and returns the port of its port mapper. With nowhere nobody listens where the port
 // mapper says that it is.
 func newPeer(t *testing.T, nowhere bool) (*peer, uint16) {
-	p := &peer{calls: make(chan call, 100), answer: func(call) uint32 { return nlm.Granted }}
+	p := &peer{calls: make(chan call, 100), starts: make(chan start, 100)}
+	p.answer = func(call) uint32 { return nlm.Granted }
 	at := serveOn(t, p.programs())
 	if nowhere {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -132,7 +153,9 @@ func newPeer(t *testing.T, nowhere bool) (*peer, uint16) {
 		at = l.Addr()
 		l.Close()
 	}
-	mapper := serveOn(t, portmap.New(portmap.Entries(nlm.Program, at, nlm.Versions...)).Programs())
+	entries := portmap.Entries(nlm.Program, at, nlm.Versions...)
+	entries = append(entries, portmap.Entries(nlm.StatusProgram, at, nlm.StatusVersion)...)
+	mapper := serveOn(t, portmap.New(entries).Programs())
 	return p, uint16(mapper.(*net.TCPAddr).Port)
 }
 
@@ -149,15 +172,22 @@ type bench struct {
 func newBench(t *testing.T, cfg nlm.Config, policy *exports.Policy) *bench {
 	t.Helper()
 	b := &bench{files: model.New(model.Options{})}
+	b.serve(t, cfg, policy, nil)
+	return b
+}
+
+// serve makes the file, if it is not there, and serves b.files.
+func (b *bench) serve(t *testing.T, cfg nlm.Config, policy *exports.Policy, notes reclaim.Store) {
+	t.Helper()
 	mode := uint32(0o666)
-	n, err := b.files.Create(&fs.Cred{}, b.files.Root(), []byte("file"), fs.Guarded, &fs.SetAttr{Mode: &mode}, 0)
+	n, err := b.files.Create(&fs.Cred{}, b.files.Root(), []byte("file"), fs.Unchecked, &fs.SetAttr{Mode: &mode}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.file = n.Handle
 	cfg.Retry = time.Millisecond
 	b.server = server.New(server.Config{
-		Volumes: []server.Volume{{FS: b.files, ID: [8]byte{1}, Key: [16]byte{2}, Exports: policy}},
+		Volumes: []server.Volume{{FS: b.files, ID: [8]byte{1}, Key: [16]byte{2}, Exports: policy, Notes: notes}},
 		Log:     slog.New(slog.DiscardHandler), Locks: &cfg,
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -180,7 +210,6 @@ func newBench(t *testing.T, cfg nlm.Config, policy *exports.Policy) *bench {
 		t.Fatal(err)
 	}
 	b.raw, b.root = c.Raw(b.file), c.Raw(c.Root())
-	return b
 }
 
 // host is a client machine with a name.
@@ -189,6 +218,8 @@ type host struct {
 	conn *nfsclient.Conn
 	name string
 	raw  []byte
+
+	reclaim bool // its locks are from before
 }
 
 // client connects from an address, with a name.
@@ -200,7 +231,7 @@ func (b *bench) client(t *testing.T, from, name string) *host {
 	}
 	c := nfsclient.NewConn(nc)
 	t.Cleanup(func() { c.Close() })
-	return &host{t, c, name, b.raw}
+	return &host{t: t, conn: c, name: name, raw: b.raw}
 }
 
 func (h *host) putLock(e *oncrpc.Encoder, version uint32, l lock) {
@@ -230,8 +261,8 @@ func (h *host) do(version, proc uint32, l lock, exclusive, block bool) *oncrpc.D
 		}
 		h.putLock(e, version, l)
 		if plain == nlm.ProcLock || plain == nlm.ProcNMLock {
-			e.Bool(false) // reclaim
-			e.Uint32(1)   // state
+			e.Bool(h.reclaim)
+			e.Uint32(1) // state
 		}
 	})
 	if err != nil {
@@ -266,6 +297,27 @@ func (h *host) cancel(status uint32, l lock) {
 	h.want(status, 4, nlm.ProcCancel, l, true, true)
 }
 func (h *host) unlock(l lock) { h.t.Helper(); h.want(nlm.Granted, 4, nlm.ProcUnlock, l, false, false) }
+
+// share makes a call about a reservation, which has to answer a status.
+func (h *host) share(proc, mode, access, want uint32) {
+	h.t.Helper()
+	d, err := h.conn.Call(nlm.Program, 3, proc, user, func(e *oncrpc.Encoder) {
+		e.Opaque([]byte("cookie"))
+		e.Opaque([]byte(h.name))
+		e.Opaque(h.raw)
+		e.Opaque([]byte("owner"))
+		e.Uint32(mode)
+		e.Uint32(access)
+		e.Bool(h.reclaim)
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	d.Opaque(10)
+	if got := d.Uint32(); got != want {
+		h.t.Errorf("%s denies %d and does %d: %d, want %d", h.name, mode, access, got, want)
+	}
+}
 
 // notify says that a machine of this name has started.
 func (h *host) notify(program, version, proc uint32, name string) {

@@ -7,6 +7,7 @@ import (
 
 	"tansy/fs"
 	"tansy/nfs/advisory"
+	"tansy/nfs/reclaim"
 )
 
 // Local are the locks of programs on the server's own machine, which use one of the volumes through a mount. They are
@@ -14,6 +15,7 @@ import (
 // place of a call. The methods may be called concurrently.
 type Local struct {
 	table  *advisory.Table
+	kept   *reclaim.Volume // nil: locks of the volume do not outlive the server
 	volume [8]byte
 
 	// mu is held over calls of table, which tell those who wait: told takes no lock.
@@ -39,7 +41,7 @@ type localWait struct {
 
 // Local returns the locks of the mount of a volume. There is one mount of it.
 func (s *Service) Local(volume [8]byte) *Local {
-	return &Local{table: s.table, volume: volume, waits: map[wanted]*localWait{}}
+	return &Local{table: s.table, kept: s.kept[volume], volume: volume, waits: map[wanted]*localWait{}}
 }
 
 func (l *Local) file(h fs.Handle) advisory.File {
@@ -63,6 +65,9 @@ func (l *Local) Test(h fs.Handle, owner string, first, last uint64, exclusive bo
 // Lock gives owner the lock. If somebody else has it, it waits until cancel is closed (EINTR); with cancel nil it does
 // not wait (EAGAIN). ENOLCK says that there are too many locks.
 func (l *Local) Lock(h fs.Handle, owner string, first, last uint64, exclusive bool, cancel <-chan struct{}) error {
+	if err := l.await(cancel); err != nil {
+		return err
+	}
 	want := wanted{l.file(h), mine(owner), advisory.Range{First: first, Last: last}, exclusive}
 	l.mu.Lock()
 	w := l.waits[want]
@@ -88,6 +93,22 @@ func (l *Local) Lock(h fs.Handle, owner string, first, last uint64, exclusive bo
 	case <-cancel:
 	}
 	return l.settle(want, w)
+}
+
+// await waits for the end of the grace period, in which clients reclaim locks. With cancel nil it does not (EAGAIN).
+func (l *Local) await(cancel <-chan struct{}) error {
+	if l.kept == nil || !l.kept.Grace() {
+		return nil
+	}
+	if cancel == nil {
+		return syscall.EAGAIN
+	}
+	select {
+	case <-l.kept.Over():
+		return nil
+	case <-cancel:
+		return syscall.EINTR
+	}
 }
 
 // settle ends a wait: with the lock, if it was offered, also if the wait was to end just then.

@@ -285,32 +285,14 @@ func TestStart(t *testing.T) {
 func TestShares(t *testing.T) {
 	b := newBench(t, nlm.Config{}, nil)
 	ann, bob := b.client(t, "127.0.0.1", "ann"), b.client(t, "127.0.0.1", "bob")
-	share := func(h *host, proc, mode, access, want uint32) {
-		t.Helper()
-		d, err := h.conn.Call(nlm.Program, 3, proc, user, func(e *oncrpc.Encoder) {
-			e.Opaque([]byte("cookie"))
-			e.Opaque([]byte(h.name))
-			e.Opaque(h.raw)
-			e.Opaque([]byte("owner"))
-			e.Uint32(mode)
-			e.Uint32(access)
-			e.Bool(false)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.Opaque(10); d.Uint32() != want {
-			t.Errorf("%s denies %d and does %d: not %d", h.name, mode, access, want)
-		}
-	}
-	share(ann, nlm.ProcShare, 2, 1, nlm.Granted) // reads, denies writing
-	share(bob, nlm.ProcShare, 0, 2, nlm.Denied)
-	share(bob, nlm.ProcShare, 1, 1, nlm.Denied)
-	share(bob, nlm.ProcShare, 2, 1, nlm.Granted)
-	share(ann, nlm.ProcShare, 0, 3, nlm.Denied)
-	share(bob, nlm.ProcUnshare, 2, 1, nlm.Granted)
-	share(ann, nlm.ProcShare, 0, 3, nlm.Granted)
-	share(bob, nlm.ProcShare, 0, 2, nlm.Granted)
+	ann.share(nlm.ProcShare, 2, 1, nlm.Granted) // reads, denies writing
+	bob.share(nlm.ProcShare, 0, 2, nlm.Denied)
+	bob.share(nlm.ProcShare, 1, 1, nlm.Denied)
+	bob.share(nlm.ProcShare, 2, 1, nlm.Granted)
+	ann.share(nlm.ProcShare, 0, 3, nlm.Denied)
+	bob.share(nlm.ProcUnshare, 2, 1, nlm.Granted)
+	ann.share(nlm.ProcShare, 0, 3, nlm.Granted)
+	bob.share(nlm.ProcShare, 0, 2, nlm.Granted)
 	ann.lock(nlm.Granted, lock{1, "a", 0, 0}) // locks have nothing to do with them
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"tansy/fs"
@@ -15,6 +16,7 @@ import (
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/portmap"
+	"tansy/nfs/reclaim"
 )
 
 // Config sets up a Service. Files is required.
@@ -25,11 +27,21 @@ type Config struct {
 
 	Limits advisory.Limits // default DefaultLimits
 
+	// Kept has the volumes whose locks outlive the server: where their hosts are kept. Locks of others end with it.
+	Kept map[[8]byte]reclaim.Store
+	// Grace is how long clients may reclaim locks of those volumes after the start, if any had some; 0: not at all.
+	Grace time.Duration
+	// Name is what clients know this machine by, beside the address that they called; "": by that alone.
+	Name string
+
 	// PortmapperPort is where clients have their port mapper, default portmap.Port.
 	PortmapperPort uint16
 	// Retry is the time after which a client that does not answer is told again that it has a lock, default 5 s. It
 	// doubles with each time.
 	Retry time.Duration
+	// Notify is the time after which one that does not answer is told again that this server has started, default 1 s.
+	// It doubles with each time, up to a minute.
+	Notify time.Duration
 }
 
 // DefaultLimits are those of a Service that was given none.
@@ -40,17 +52,27 @@ var calling = callout.Limits{AtOnce: 32, PerHost: 2, Queued: 128, Hosts: 1024, T
 
 // Service is NLM and NSM.
 type Service struct {
-	files func(c *oncrpc.Call, handle []byte) (nfs3.File, error)
-	log   *slog.Logger
-	table *advisory.Table
-	calls *callout.Queue
-	port  uint16
-	retry time.Duration
+	files   func(c *oncrpc.Call, handle []byte) (nfs3.File, error)
+	log     *slog.Logger
+	table   *advisory.Table
+	calls   *callout.Queue
+	port    uint16
+	retry   time.Duration
+	notify  time.Duration
+	ownName string // what clients know this machine by
+
+	kept    map[[8]byte]*reclaim.Volume // nil: what is kept there cannot be read, and nobody gets locks
+	state   uint32                      // of NSM: it is odd while the server is up, and grows with each start
+	notices *callout.Queue
+	started sync.Once
 }
 
-// New makes a Service, which Close ends.
+// New makes a Service, which Close ends. It reads which hosts had locks, and waits for the device.
 func New(cfg Config) *Service {
-	s := &Service{files: cfg.Files, log: cfg.Log, port: cfg.PortmapperPort, retry: cfg.Retry, calls: callout.New(calling)}
+	s := &Service{
+		files: cfg.Files, log: cfg.Log, port: cfg.PortmapperPort, retry: cfg.Retry, notify: cfg.Notify, ownName: cfg.Name,
+		calls: callout.New(calling), notices: callout.New(noticing),
+	}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -60,18 +82,47 @@ func New(cfg Config) *Service {
 	if s.retry == 0 {
 		s.retry = 5 * time.Second
 	}
+	if s.notify == 0 {
+		s.notify = time.Second
+	}
 	if cfg.Limits == (advisory.Limits{}) {
 		cfg.Limits = DefaultLimits
 	}
 	s.table = advisory.New(cfg.Limits, s.offer)
+	s.openKept(cfg)
 	return s
 }
 
-// Close ends the calls to clients, and forgets those that wait.
-func (s *Service) Close() { s.calls.Close() }
+// Close ends the calls to clients, and forgets those that wait. What is kept of hosts without locks goes from the
+// volumes; that waits for the device.
+func (s *Service) Close() {
+	s.calls.Close()
+	s.notices.Close()
+	for _, v := range s.kept {
+		if v != nil {
+			v.Close()
+		}
+	}
+}
 
-// Counts are numbers of the table.
-func (s *Service) Counts() advisory.Counts { return s.table.Counts() }
+// Counts are numbers of the table, and of what outlives it.
+type Counts struct {
+	advisory.Counts
+	Kept  int  // hosts that are on a volume, added up over all
+	Grace bool // on some volume only locks from before the start are granted
+}
+
+// Counts returns the numbers of now.
+func (s *Service) Counts() Counts {
+	c := Counts{Counts: s.table.Counts()}
+	for _, v := range s.kept {
+		if v != nil {
+			c.Kept += v.Hosts()
+			c.Grace = c.Grace || v.Grace()
+		}
+	}
+	return c
+}
 
 // Programs are the tables of procedures.
 func (s *Service) Programs() []oncrpc.Program {
@@ -219,6 +270,9 @@ func (s *Service) test(c *oncrpc.Call, version uint32, a *lockArgs) result {
 	if status == Granted {
 		status = s.usable(f, false)
 	}
+	if v := s.kept[f.Volume]; status == Granted && v != nil && v.Grace() {
+		status = DeniedGrace // who had it before may not have said so yet
+	}
 	if status != Granted {
 		return result{status: status, holder: none(status)}
 	}
@@ -242,6 +296,11 @@ func (s *Service) lock(c *oncrpc.Call, version uint32, a *lockArgs) result {
 	if status != Granted {
 		return result{status: status}
 	}
+	release, status := s.admit(c, f, a.reclaim)
+	if status != Granted {
+		return result{status: status}
+	}
+	defer release()
 	var g *grant
 	if a.block {
 		g = newGrant(c, version, a)
@@ -310,6 +369,11 @@ func (s *Service) share(c *oncrpc.Call, a *shareArgs) uint32 {
 	if status != Granted {
 		return status
 	}
+	release, status := s.admit(c, f, a.reclaim)
+	if status != Granted {
+		return status
+	}
+	defer release()
 	return statuses[s.table.Share(fileOf(f), o, a.reservation())]
 }
 

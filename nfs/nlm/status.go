@@ -9,19 +9,16 @@ import (
 	"tansy/nfs/oncrpc"
 )
 
-// state is this server's state number, which is odd while it is up (X/Open C702, NSM).
-const state = 1
-
 // status is NSM. A client that has started says so (NOTIFY), which ends its locks. To watch other hosts is for the lock
 // manager of the machine that asks, and nobody else is served so.
 func (s *Service) status() oncrpc.Program {
 	refuse := func(c *oncrpc.Call) oncrpc.Accept {
 		c.Reply.Uint32(1) // STAT_FAIL
-		c.Reply.Uint32(state)
+		c.Reply.Uint32(s.state)
 		return oncrpc.Success
 	}
 	number := func(c *oncrpc.Call) oncrpc.Accept {
-		c.Reply.Uint32(state)
+		c.Reply.Uint32(s.state)
 		return oncrpc.Success
 	}
 	procs := make([]oncrpc.Proc, StatusNotify+1)

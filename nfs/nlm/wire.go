@@ -88,13 +88,14 @@ type shareArgs struct {
 	cookie                []byte
 	caller, handle, owner []byte
 	mode, access          uint32
+	reclaim               bool
 }
 
 func getShare(d *oncrpc.Decoder) shareArgs {
 	a := shareArgs{cookie: d.Opaque(maxObject)}
 	a.caller, a.handle, a.owner = d.Opaque(maxObject), d.Opaque(maxObject), d.Opaque(maxObject)
 	a.mode, a.access = d.Uint32(), d.Uint32()
-	d.Bool() // reclaim
+	a.reclaim = d.Bool()
 	if a.mode > 3 || a.access > 3 {
 		d.Fail()
 	}

@@ -10,12 +10,12 @@ import (
 	"slices"
 
 	"tansy/fs"
-	"tansy/nfs/advisory"
 	"tansy/nfs/exports"
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/nlm"
 	"tansy/nfs/oncrpc"
+	"tansy/nfs/reclaim"
 )
 
 // Config sets up a Server. Volumes is required; zero values of the rest stand for the
@@ -31,7 +31,7 @@ type Config struct {
 	// Groups, if not nil, returns the groups of a user in place of those that clients say.
 	Groups func(uid uint32) []uint32
 
-	// Locks, if not nil, has locks between clients served. Its Files and Log are set here.
+	// Locks, if not nil, has locks between clients served. Its Files, Kept, and Log are set here.
 	Locks *nlm.Config
 
 	// RPC holds the limits of the transport, and TLS if there is any. Its Programs and Log are set here.
@@ -47,6 +47,8 @@ type Volume struct {
 	Key  [16]byte // secret that authenticates handles; stays with the volume
 
 	Exports *exports.Policy // who may do what, with paths in the volume; nil: everybody everything
+
+	Notes reclaim.Store // where it is kept which clients have locks; nil: locks end with the Server
 }
 
 // Server is one or several file systems being served.
@@ -85,7 +87,12 @@ func New(cfg Config) *Server {
 	programs := mount.Programs()
 	if cfg.Locks != nil {
 		locks := *cfg.Locks
-		locks.Files, locks.Log = nfs.File, cfg.Log
+		locks.Files, locks.Log, locks.Kept = nfs.File, cfg.Log, map[[8]byte]reclaim.Store{}
+		for _, v := range cfg.Volumes {
+			if v.FS != nil && v.Notes != nil {
+				locks.Kept[v.ID] = v.Notes
+			}
+		}
 		s.locks = nlm.New(locks)
 		programs = append(programs, s.locks.Programs()...)
 	}
@@ -109,8 +116,14 @@ func (s *Server) Fail(i int) {
 var ErrClosed = oncrpc.ErrClosed
 
 // Serve answers on l until Shutdown or until l fails, and closes l. It may be
-// called for several listeners at a time.
-func (s *Server) Serve(l net.Listener) error { return s.rpc.Serve(l) }
+// called for several listeners at a time. With the first call, clients that had locks are told that the server has
+// started.
+func (s *Server) Serve(l net.Listener) error {
+	if s.locks != nil {
+		s.locks.Start()
+	}
+	return s.rpc.Serve(l)
+}
 
 // ServePacket answers MOUNT, and NLM and NSM if there are locks, over UDP on pc until Shutdown or until pc
 // fails, and closes pc. NFS is not served so.
@@ -121,10 +134,22 @@ func (s *Server) ServePacket(pc net.PacketConn) error { return s.udp.Serve(pc) }
 // operations have returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.udp.Stop()
-	if s.locks != nil {
-		s.locks.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if s.locks != nil {
+			s.locks.Close() // which may wait for a device
+		}
+	}()
+	if err := s.rpc.Shutdown(ctx); err != nil {
+		return err
 	}
-	return s.rpc.Shutdown(ctx)
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Stats are the numbers of the transport since the Server was made. Calls over UDP are in those of
@@ -135,10 +160,10 @@ func (s *Server) Stats() oncrpc.Stats {
 	return st
 }
 
-// Locks are the numbers of the table of locks; all 0 if there is none.
-func (s *Server) Locks() advisory.Counts {
+// Locks are the numbers of the table of locks, and of what outlives it; all 0 if there are none.
+func (s *Server) Locks() nlm.Counts {
 	if s.locks == nil {
-		return advisory.Counts{}
+		return nlm.Counts{}
 	}
 	return s.locks.Counts()
 }

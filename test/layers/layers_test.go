@@ -48,7 +48,7 @@ var layers = [][]string{
 	{"nfs/oncrpc"},
 	{"nfs/exports", "nfs/groups"},
 	{"nfs/callout"},
-	{"nfs/advisory"},
+	{"nfs/advisory", "nfs/reclaim"},
 	{"nfs/nfs3", "nfs/mount3", "nfs/portmap"},
 	{"nfs/nlm"},
 	{"nfs/server"},

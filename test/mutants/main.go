@@ -42,7 +42,10 @@ var (
 var (
 	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
-	locking     = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "-failfast"}
+	locking   = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "./nfs/reclaim", "-failfast"}
+	outliving = []string{"./nfs/reclaim", "./nfs/nlm", "-timeout", "1m", "-failfast", "-run",
+		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept"}
+	noting      = []string{"./fs", "-run", "Note|Xattrs$"}
 	lockChecks  = []string{"./test/conformance", "-run", "Lock|Tansy", "-checks", "^(nlm|nsm)", "-timeout", "3m"}
 	lockingHere = []string{"./test/mount", "-run", "Locks", "-timeout", "5m", "-failfast"}
 	finding     = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",

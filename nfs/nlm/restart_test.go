@@ -1,0 +1,235 @@
+package nlm_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+
+	"tansy/disk"
+	"tansy/fs"
+	"tansy/nfs/nlm"
+	"tansy/nfs/reclaim"
+)
+
+// forever is a grace period that no test sees the end of.
+const forever = time.Hour
+
+// openVolume opens a volume on a device, which it makes if there is none.
+func openVolume(t *testing.T, d disk.Disk, o fs.Options) *fs.FS {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	v, err := fs.Open(d, o)
+	if err != nil {
+		err = fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, Inodes: 64})
+		if err == nil {
+			v, err = fs.Open(d, o)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close() })
+	return v
+}
+
+// serveVolume serves a volume, whose locks outlive the server.
+func serveVolume(t *testing.T, v *fs.FS, cfg nlm.Config) *bench {
+	t.Helper()
+	b := &bench{files: v}
+	cfg.Notify = time.Millisecond
+	b.serve(t, cfg, nil, v)
+	return b
+}
+
+// end ends a server in order.
+func (b *bench) end(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := b.server.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nextStart is the next that the status monitor of a client is told.
+func (p *peer) nextStart(t *testing.T) start {
+	t.Helper()
+	select {
+	case s := <-p.starts:
+		return s
+	case <-time.After(patience):
+		t.Fatal("the client is not told that the server has started")
+		panic("")
+	}
+}
+
+// TestRestart: after a crash the host that had a lock is told, although it does not hear at first, and reclaims it;
+// nobody else gets any lock until then, nor reclaims one.
+func TestRestart(t *testing.T) {
+	sim := disk.NewSim(4000 * disk.BlockSize)
+	p, port := newPeer(t, false)
+	cfg := nlm.Config{PortmapperPort: port, Grace: forever, Name: "nas"}
+	first := serveVolume(t, openVolume(t, sim, fs.Options{}), cfg)
+	ann, l := first.client(t, "127.0.0.1", "ann"), lock{1, "a", 0, 10}
+	ann.lock(nlm.Granted, l)
+	ann.share(nlm.ProcShare, 2, 1, nlm.Granted)
+	first.client(t, "127.0.0.3", "eve").lock(nlm.Denied, l)
+	last := uint32(0)
+	for range 2 { // and again after a crash in the grace period
+		sim = sim.Crash(disk.LoseAll)
+		p.deaf.Store(3)
+		b := serveVolume(t, openVolume(t, sim, fs.Options{}), cfg)
+		one, other := p.nextStart(t), p.nextStart(t)
+		if one.name != "127.0.0.1" || other.name != "nas" || one.state != other.state {
+			t.Errorf("it is told %v and %v", one, other)
+		}
+		if one.state%2 != 1 || one.state <= last {
+			t.Errorf("state %d after %d", one.state, last)
+		}
+		last = one.state
+		if c := b.server.Locks(); !c.Grace || c.Kept == 0 {
+			t.Errorf("the server counts %+v", c)
+		}
+		ann, bob := b.client(t, "127.0.0.1", "ann"), b.client(t, "127.0.0.2", "bob")
+		far := lock{1, "b", 100, 10}
+		for _, reclaim := range []bool{false, true} {
+			bob.reclaim = reclaim
+			want := map[bool]uint32{false: nlm.DeniedGrace, true: nlm.Denied}[reclaim]
+			bob.lock(want, far)
+			bob.wait(want, far)
+			bob.want(want, 4, nlm.ProcNMLock, far, true, false)
+			bob.want(want, 1, nlm.ProcLock, far, true, false)
+			bob.want(nlm.DeniedGrace, 4, nlm.ProcTest, far, true, false)
+			bob.share(nlm.ProcShare, 0, 1, want)
+		}
+		ann.lock(nlm.DeniedGrace, l)
+		local, gone := b.server.LocalLocks([8]byte{1}), make(chan struct{})
+		close(gone)
+		if err := local.Lock(b.file, "me", 100, 109, true, nil); err != syscall.EAGAIN {
+			t.Errorf("a program on this machine: %v", err)
+		}
+		if err := local.Lock(b.file, "me", 100, 109, true, gone); err != syscall.EINTR {
+			t.Errorf("a program on this machine that waits: %v", err)
+		}
+		ann.reclaim = true
+		ann.lock(nlm.Granted, l)
+		ann.share(nlm.ProcShare, 2, 1, nlm.Granted)
+		ann.unlock(lock{1, "a", 0, 5})
+	}
+}
+
+// TestAfterGrace: when the grace period has ended, nothing is reclaimed, and what is free is had.
+func TestAfterGrace(t *testing.T) {
+	sim := disk.NewSim(4000 * disk.BlockSize)
+	_, port := newPeer(t, false)
+	b := serveVolume(t, openVolume(t, sim, fs.Options{}), nlm.Config{PortmapperPort: port})
+	l := lock{1, "a", 0, 10}
+	ann := b.client(t, "127.0.0.1", "ann")
+	ann.reclaim = true
+	ann.lock(nlm.Denied, l)
+	ann.reclaim = false
+	ann.lock(nlm.Granted, l)
+	v := openVolume(t, sim.Crash(disk.LoseAll), fs.Options{})
+	b = serveVolume(t, v, nlm.Config{PortmapperPort: port, Grace: time.Second})
+	ann, bob := b.client(t, "127.0.0.1", "ann"), b.client(t, "127.0.0.2", "bob")
+	for end := time.Now().Add(patience); ; {
+		if status := bob.do(4, nlm.ProcLock, l, true, false).Uint32(); status == nlm.Granted {
+			break
+		} else if status != nlm.DeniedGrace || time.Now().After(end) {
+			t.Fatalf("status %d", status)
+		}
+	}
+	ann.lock(nlm.Denied, l)
+	ann.reclaim = true
+	ann.lock(nlm.Denied, l)
+	ann.lock(nlm.Denied, lock{1, "a", 100, 10})
+
+	// A server that ends in order leaves those that have locks.
+	bob.unlock(l)
+	ann.reclaim = false
+	ann.lock(nlm.Granted, l)
+	b.end(t)
+	if _, answer := claim(t, v, "127.0.0.2"); answer != reclaim.NotYours {
+		t.Errorf("who had unlocked: %v", answer)
+	}
+	if _, answer := claim(t, v, "127.0.0.1"); answer != reclaim.Admitted {
+		t.Errorf("who had a lock: %v", answer)
+	}
+	ann = serveVolume(t, v, nlm.Config{PortmapperPort: port, Grace: forever}).client(t, "127.0.0.1", "ann")
+	ann.reclaim = true
+	ann.lock(nlm.Granted, l)
+}
+
+// claim asks as a host would, of a server that opens the volume next. state is that of the one before.
+func claim(t *testing.T, v *fs.FS, at string) (state uint32, a reclaim.Answer) {
+	t.Helper()
+	r, err := reclaim.Open(reclaim.Config{Store: v, Grace: forever, Hosts: 9,
+		Holding: func() map[netip.Addr]bool { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := netip.MustParseAddr("127.0.0.1")
+	_, a = r.Admit(reclaim.Host{Addr: netip.MustParseAddr(at), Local: called}, true)
+	return r.State(), a
+}
+
+// TestGrantedIsDurable: once a lock is granted, a crash at whatever operation of the device leaves the host on the
+// volume, also where others do not wait for the device.
+func TestGrantedIsDurable(t *testing.T) {
+	sim := disk.NewSim(4000 * disk.BlockSize)
+	v := openVolume(t, sim, fs.Options{Deferred: true})
+	sim.Record()
+	b := serveVolume(t, v, nlm.Config{Grace: forever})
+	begun := sim.Ops()
+	type grant struct {
+		at  string
+		ops uint64
+	}
+	var grants []grant
+	for i, at := range []string{"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"} {
+		h := b.client(t, at, "host")
+		if i == 2 {
+			h.share(nlm.ProcShare, 0, 1, nlm.Granted)
+		} else {
+			h.want(nlm.Granted, 4, []uint32{nlm.ProcLock, nlm.ProcNMLock}[i%2], lock{1, "a", uint64(i), 1}, true, false)
+		}
+		grants = append(grants, grant{at, sim.Ops()})
+	}
+	end := sim.Ops()
+	for ops := begun; ops <= end; ops++ {
+		image := openVolume(t, sim.At(ops).Crash(disk.LoseAll), fs.Options{ReadOnly: true})
+		for _, g := range grants {
+			state, a := claim(t, image, g.at)
+			if ops >= g.ops && a != reclaim.Admitted {
+				t.Errorf("after %d operations %s, whose lock was granted after %d, is not there", ops, g.at, g.ops)
+			}
+			if state%2 != 1 {
+				t.Errorf("after %d operations the state is %d", ops, state)
+			}
+		}
+		image.Close()
+	}
+}
+
+// refusing is a Store that cannot be read, or written.
+type refusing struct{ get, set error }
+
+func (r refusing) Note(string) ([]byte, error)  { return nil, r.get }
+func (r refusing) SetNote(string, []byte) error { return r.set }
+
+// TestNotKept: where a host cannot be kept it gets no locks, and may still give back and ask.
+func TestNotKept(t *testing.T) {
+	for _, notes := range []refusing{{errors.New("damaged"), nil}, {fs.ErrNoEnt, fs.ErrNoSpc}} {
+		b := &bench{files: openVolume(t, disk.NewMem(4000*disk.BlockSize), fs.Options{})}
+		b.serve(t, nlm.Config{}, nil, notes)
+		ann, l := b.client(t, "127.0.0.1", "ann"), lock{1, "a", 0, 10}
+		ann.lock(nlm.DeniedRoom, l)
+		ann.share(nlm.ProcShare, 0, 1, nlm.DeniedRoom)
+		ann.want(nlm.Granted, 4, nlm.ProcTest, l, true, false)
+		ann.unlock(l)
+	}
+}
