@@ -266,7 +266,7 @@ func TestLocksBothFaces(t *testing.T) {
 	b.want("flock r", "ok")
 	b.want("flock w", "EAGAIN") // and what it had is given back
 	a.want("flock w", "ok")
-	e.lock(nlm.Denied, 1<<62, 1)
+	e.lock(nlm.Denied, 1<<63, 1)
 	a.want("flock u", "ok")
 	e.lock(nlm.Granted, 1<<62, 1)
 	b.want("flock r", "EAGAIN")
