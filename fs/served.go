@@ -14,9 +14,9 @@ import (
 	"tansy/internal/volumeend"
 )
 
-// A volume grows while it is in use. What is written for that lies where the volume has nothing: behind it, and in block
-// 0, which nothing else writes (Beside in verified/fs/mkfs/growing.dfy). All of it is durable before anything of it is
-// handed out.
+// A volume grows while it is in use. What is written for that lies where the volume has nothing: behind it, and in
+// block 0, which nothing else writes (Beside in verified/fs/mkfs/growing.dfy). All of it is durable before anything of
+// it is handed out.
 
 // extent is how much there is of a volume that is in use.
 type extent struct {
@@ -58,7 +58,8 @@ func (v *FS) Grow(ctx context.Context, o GrowOptions) (Growth, error) {
 	case v.readOnly:
 		return now, ErrROFS
 	case x.spoiled != nil:
-		return now, fmt.Errorf("the volume has to be opened anew before it can grow, because that failed before: %w", x.spoiled)
+		return now, fmt.Errorf("the volume has to be opened anew before it can grow, because that failed before: %w",
+			x.spoiled)
 	}
 	size, fixed, err := x.measure()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"tansy/internal/runtime/clock"
 )
 
-// TestMayGrow: what is written beside the journal follows a look at whose the volume is that is no older than the bound:
-// a look that took longer does not count.
+// TestMayGrow: what is written beside the journal follows a look at whose the volume is that is no older than the
+// bound: a look that took longer does not count.
 func TestMayGrow(t *testing.T) {
 	d := disk.NewMem(16 << 20)
 	if err := Mkfs(d, MkfsOptions{Zeroed: true}); err != nil {

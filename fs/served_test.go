@@ -79,8 +79,8 @@ func TestGrowInUse(t *testing.T) {
 	closeFS(t, v)
 }
 
-// A crash at any time while a volume grows beside those who write leaves it as large as it was, or larger, with all that
-// was acknowledged.
+// A crash at any time while a volume grows beside those who write leaves it as large as it was, or larger, with all
+// that was acknowledged.
 func TestCrashGrowInUse(t *testing.T) {
 	r := random(t)
 	const size, device, writers, files = 8 << 20 / disk.BlockSize, 20 << 20 / disk.BlockSize, 3, 6

@@ -24,7 +24,8 @@ func total(t *testing.T, c *nfsclient.Client) uint64 {
 func fillUp(t *testing.T, c *nfsclient.Client, prefix string) (bytes uint64) {
 	t.Helper()
 	for i := 0; ; i++ {
-		n, err := c.Create(&tansyfs.Cred{}, c.Root(), []byte(prefix+string(rune('a'+i))), tansyfs.Unchecked, &tansyfs.SetAttr{}, 0)
+		name := []byte(prefix + string(rune('a'+i)))
+		n, err := c.Create(&tansyfs.Cred{}, c.Root(), name, tansyfs.Unchecked, &tansyfs.SetAttr{}, 0)
 		for off := uint64(0); err == nil && off < 64<<20; off += 1 << 20 {
 			if _, _, _, err = c.Write(&tansyfs.Cred{}, n.Handle, off, make([]byte, 1<<20), tansyfs.FileSync); err == nil {
 				bytes += 1 << 20
@@ -76,7 +77,8 @@ func TestGrowServed(t *testing.T) {
 			if more := fillUp(t, c, "after-"); more < 50<<20 {
 				t.Errorf("%d bytes more can be written", more)
 			}
-			code, said = tool(t, append([]string{"grow", strings.TrimPrefix(strings.Trim(p.status, "/"), "http://")}, x.flags...)...)
+			at := strings.TrimPrefix(strings.Trim(p.status, "/"), "http://")
+			code, said = tool(t, append([]string{"grow", at}, x.flags...)...)
 			if code != exitOK || !strings.Contains(said, "has 80M already") {
 				t.Errorf("again: exit code %d\n%s", code, said)
 			}
@@ -130,8 +132,8 @@ func TestGrowServedInVain(t *testing.T) {
 	}
 }
 
-// With --grow a server uses what its device became larger by, also where only a new start tells: of an NBD server, and of
-// Ceph.
+// With --grow a server uses what its device became larger by, also where only a new start tells: of an NBD server, and
+// of Ceph.
 func TestServeGrow(t *testing.T) {
 	t.Parallel()
 	for kind, of := range map[string]func(*testing.T, ...string) growing{

@@ -54,7 +54,9 @@ func TestGrow(t *testing.T) {
 	f.serve()
 	var asked Growth
 	var fails error
-	grown := tansyfs.Growth{Before: tansyfs.VolumeSize{Bytes: 1, Inodes: 2}, After: tansyfs.VolumeSize{Bytes: 3, Inodes: 4}}
+	grown := tansyfs.Growth{
+		Before: tansyfs.VolumeSize{Bytes: 1, Inodes: 2}, After: tansyfs.VolumeSize{Bytes: 3, Inodes: 4},
+	}
 	v := &f.status.from.Volumes[0]
 	v.Grow = func(_ context.Context, g Growth, progress func(done, total uint64)) (tansyfs.Growth, uint64, error) {
 		asked = g
