@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"encoding/binary"
+	"hash/maphash"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -23,6 +25,21 @@ func (s *Sim) pending() []uint64 {
 	}
 	slices.Sort(as)
 	return as
+}
+
+// Hash is a hash of what reads see. Images with equal contents have equal ones.
+func (s *Sim) Hash(seed maphash.Seed) (sum uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var place [8]byte
+	zeros := new([BlockSize]byte)
+	for a, h := range s.blocks {
+		if data := h.latest(); data != nil && *data != *zeros {
+			binary.LittleEndian.PutUint64(place[:], a)
+			sum += maphash.Bytes(seed, data[:]) * (maphash.Bytes(seed, place[:]) | 1) // whatever the order
+		}
+	}
+	return sum
 }
 
 // A Choice decides what a crash leaves of block a, in sector number sector of SectorSize bytes. 0 is the durable value,

@@ -48,7 +48,8 @@ func (c *command) run(args []string) int {
 var commands []command
 
 // judging are the commands whose exit code is a verdict, which exitUsage is not.
-var judging = map[string]bool{"check": true, "repair": true, "scrub": true, "exports": true, "conform": true}
+var judging = map[string]bool{"check": true, "repair": true, "scrub": true, "exports": true, "conform": true,
+	"crash": true}
 
 func init() { // not in the declaration, for completion prints them
 	commands = []command{
@@ -63,6 +64,7 @@ func init() { // not in the declaration, for completion prints them
 		{"trim", "give the room of free blocks back to where the volume lies", trim, ""},
 		{"exports", "check a file of exports, which says who may mount what", exportsCommand, "check"},
 		{"cert", "make certificates for TLS: an authority, servers, clients", cert, "ca server client"},
+		{"crash", "try what crashes may leave of a volume, in memory", crashes, ""},
 		{"dump", "print a volume's structures", dump, "super log inode dir"},
 		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},
 		{"bench", "measure any NFSv3 server: rates, and how long calls take", benchmark, workloadNames()},
@@ -121,16 +123,17 @@ exit codes:
   0   done
   1   failed, or damage was found or is left; or it is done, and could not be
       printed: standard error says what was done
-  2   wrong arguments; of check, repair, scrub, conform and exports: there is no
-      verdict, as nothing could be read, or a good one could not be printed
+  2   wrong arguments; of check, repair, scrub, conform, crash and exports:
+      there is no verdict, as nothing could be read, or a good one could not be
+      printed
   3   serve, mount: the volume was deleted, renamed, replaced or cut while it
       was in use
   75  serve: another server has the volume on Ceph, or may have
       (docs/guide/standby.md); elsewhere serve is refused, with 1
   129, 130, 143
-      ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM: conform and bench when they
-      have printed what they found; serve and mount only before they serve, or
-      by a second signal, while they stop
+      ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM: conform, bench and crash
+      when they have printed what they found; serve and mount only before they
+      serve, or by a second signal, while they stop
 `
 
 func usage(w io.Writer) {

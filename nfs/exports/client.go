@@ -169,15 +169,15 @@ func checkHost(name, lower string) error {
 }
 
 // matches tells if the client is the peer with this address, whose confirmed names are
-// names. addresses are those of a host name. by is what protects its connection.
+// names. addresses are those of a host name. by is what protects its connection, if the peer has shown a certificate.
 func (c *Client) matches(
 	peer netip.Addr, names []string, addresses map[string][]netip.Addr, by *oncrpc.Security,
 ) bool {
 	switch c.kind {
 	case certificate:
-		return by != nil && by.Mutual && matchesAny(c.host, by.DNSNames)
+		return by != nil && matchesAny(c.host, by.DNSNames)
 	case commonName:
-		return by != nil && by.Mutual && by.CommonName == c.host
+		return by != nil && by.CommonName == c.host
 	case address:
 		return c.addr == peer
 	case hostname:

@@ -251,6 +251,10 @@ func TestHandshakeRefused(t *testing.T) {
 				t.Errorf("%s: the handshake succeeds: %v", what, err)
 			}
 		}
+		here := c.ServerName == "elsewhere" || c.RootCAs == foreign.Pool // the client refuses
+		if !here && !strings.Contains(err.Error(), "remote error: tls: ") {
+			t.Errorf("%s: the server does not say what is wrong: %v", what, err)
+		}
 		p.Close()
 		refused++
 		s.failed(t, refused)
@@ -279,6 +283,18 @@ type recorded struct {
 func (r *recorded) Write(p []byte) (int, error) {
 	r.b.Write(p)
 	return r.Conn.Write(p)
+}
+
+// received keeps what is read from a connection.
+type received struct {
+	net.Conn
+	b bytes.Buffer
+}
+
+func (r *received) Read(p []byte) (int, error) {
+	n, err := r.Conn.Read(p)
+	r.b.Write(p[:n])
+	return n, err
 }
 
 // TestHandshakeCut: a handshake that ends anywhere ends its connection, and nothing else.
@@ -326,6 +342,31 @@ func TestHandshakeTooLarge(t *testing.T) {
 		}
 	}
 	s.failed(t, 1)
+}
+
+// TestChainTooLong: nor for a certificate, of which crypto/tls takes 256 KiB.
+func TestChainTooLong(t *testing.T) {
+	s, addr, a := serveTLS(t, Config{}, nil)
+	for copies, want := range map[int]string{2: "mtls host [host]", maxShakeBytes / 300: ""} {
+		c := a.Client("host")
+		for range copies {
+			c.Certificates[0].Certificate = append(c.Certificates[0].Certificate, c.Certificates[0].Certificate[0])
+		}
+		p := connect(t, addr)
+		nc, err := tlstest.Start(p.Conn, 77, 1, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want != "" {
+			if got := (peer{t, nc}).says(); got != want {
+				t.Errorf("%d copies: %s", copies, got)
+			}
+		} else if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%d copies: the handshake succeeds: %v", copies, err)
+		} else {
+			s.failed(t, 1)
+		}
+	}
 }
 
 // TestHandshakeLate drives the janitor's clock by hand.
@@ -439,11 +480,21 @@ func TestTLSSlowReader(t *testing.T) {
 // TestTLSEnds: the server says that it ends, so that the client knows that nobody else cut the connection.
 func TestTLSEnds(t *testing.T) {
 	s, addr, a := serveTLS(t, Config{}, nil)
-	p := secure(t, addr, a.Client())
-	p.answers()
+	r := &received{Conn: connect(t, addr).Conn}
+	c, err := tlstest.Start(r, 77, 1, a.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer{t, c}.answers()
+	r.b.Reset()
 	go s.Shutdown(t.Context())
-	if n, err := p.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("the end: %d, %v", n, err)
+	}
+	// crypto/tls gives io.EOF also if nothing says that it is the end. An alert is two bytes, its type, and 16 of the seal.
+	last, alert := r.b.Bytes(), []byte{23, 3, 3, 0, 2 + 1 + 16}
+	if len(last) != len(alert)+19 || !bytes.HasPrefix(last, alert) {
+		t.Errorf("at the end came % x", last)
 	}
 }
 

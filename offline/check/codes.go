@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
 	"tansy/disk"
@@ -75,13 +76,6 @@ func (c *checker) data() error {
 	}
 	damaged := runs{c: c, text: "not what was last written there", owned: true}
 	var batch [dataBatch]chunk
-	mem := make([]byte, dataBatch*dataChunk*disk.BlockSize)
-	for i := range batch {
-		for k := range dataChunk {
-			at := (i*dataChunk + k) * disk.BlockSize
-			batch[i].bufs = append(batch[i].bufs, mem[at:at+disk.BlockSize])
-		}
-	}
 	for at := c.geo.data0; at < c.geo.dataEnd; {
 		n := 0
 		for n < dataBatch {
@@ -90,6 +84,7 @@ func (c *checker) data() error {
 				break
 			}
 			at = batch[n].from + batch[n].n
+			batch[n].reserve()
 			n++
 		}
 		c.readChunks(batch[:n])
@@ -103,6 +98,17 @@ func (c *checker) data() error {
 	}
 	damaged.flush()
 	return nil
+}
+
+// reserve makes the memory of a chunk, which a volume with little data needs for few of them.
+func (c *chunk) reserve() {
+	if c.bufs != nil {
+		return
+	}
+	mem := make([]byte, dataChunk*disk.BlockSize)
+	for b := range slices.Chunk(mem, disk.BlockSize) {
+		c.bufs = append(c.bufs, b)
+	}
 }
 
 // nextUsed is the next run of blocks in use, at or behind a; n is 0 if there is none.

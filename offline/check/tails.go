@@ -37,8 +37,8 @@ func (t *tails) add(c *checker, ino, size, block uint64) error {
 }
 
 func (t *tails) flush(c *checker) error {
-	if t.mem == nil {
-		t.mem = make([]byte, tailBatch*disk.BlockSize)
+	if n := len(t.wanted) * disk.BlockSize; len(t.mem) < n {
+		t.mem = make([]byte, n)
 	}
 	slices.SortFunc(t.wanted, func(a, b tail) int { return cmp.Compare(a.block, b.block) })
 	var readers sync.WaitGroup

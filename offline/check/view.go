@@ -108,12 +108,8 @@ func (v *view) accept(a uint64, buf []byte) error {
 // block at or behind a. The buffer is f's until it returns, and nil for a block that
 // cannot be read.
 func (v *view) scan(from, to uint64, need func(a uint64) uint64, f func(a uint64, buf []byte) error) error {
-	const batch = 64
-	mem := make([]byte, batch*disk.BlockSize)
-	var bufs [batch][]byte
-	for i := range bufs {
-		bufs[i] = mem[i*disk.BlockSize : (i+1)*disk.BlockSize]
-	}
+	batch := min(64, to-from)
+	bufs := slices.Collect(slices.Chunk(make([]byte, batch*disk.BlockSize), disk.BlockSize))
 	for a := from; a < to; {
 		data, err := disk.NextData(v.d, a)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"tansy/test/kit/commandline"
@@ -116,7 +117,7 @@ var (
 		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts = []string{"./nfs/oncrpc", "-run", "Receipt"}
 	sealed   = []string{"./nfs/oncrpc", "-timeout", "3m", "-failfast", "-run",
-		"TLS|Probe|Clear|TestHandshake|HalfOpen"}
+		"TLS|Probe|Clear|TestHandshake|HalfOpen|Chain"}
 	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
 	shown      = []string{"./ops/credentials"}
 	issued     = []string{"./internal/certificate", "./cmd/tansy", "-run", "Issue|Refuses|TestCert"}
@@ -164,7 +165,7 @@ func run() error {
 	defer os.RemoveAll(dir)
 	var rows bytes.Buffer
 	missed, total := 0, 0
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, crashes) {
 		if !want.MatchString(m.what) {
 			continue
 		}

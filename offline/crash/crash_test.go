@@ -1,0 +1,164 @@
+package crash
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tansy/disk"
+	"tansy/fs"
+	"tansy/test/kit/replay"
+)
+
+var (
+	length  = flag.Int("length", 0, "have TestExplore try all sequences of so many operations")
+	planted = flag.Bool("planted", false, "have TestExplore try as many as it takes for a fault that was put in")
+)
+
+// TestExplore: nothing is found. Some sequences of one operation are tried, and some of two.
+func TestExplore(t *testing.T) {
+	seed := replay.Seed(t)
+	limits := []uint64{1: 40, 2: 60, 3: 20}
+	switch {
+	case testing.Short():
+		limits = []uint64{1: 5, 2: 5}
+	case *planted:
+		limits = []uint64{1: 405, 2: 2000}
+	}
+	for n, limit := range limits {
+		switch {
+		case *length > 0:
+			limit = 0
+		case n == 0:
+			continue
+		}
+		if *length > 0 && n != *length {
+			continue
+		}
+		c, f, err := Explore(t.Context(), Options{Length: n, Limit: limit, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f != nil {
+			var text strings.Builder
+			f.Print(&text)
+			t.Fatal(text.String())
+		}
+		if *length > 0 && c.Sequences != c.All || c.Impossible == c.Sequences ||
+			c.Images < c.Sequences || c.Moments == 0 || c.States < 2 {
+			t.Errorf("%+v", c)
+		}
+		t.Logf("%+v", c)
+	}
+}
+
+// TestRefused: steps are refused as it is expected, of sequences of one operation. That others are not, TestExplore
+// sees.
+func TestRefused(t *testing.T) {
+	base, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := space(1)
+	for n := range s.size() {
+		steps := s.at(n)
+		if refused(steps) < 0 {
+			continue
+		}
+		if _, _, err := record(base, steps, nil); !errors.As(err, new(fs.Errno)) || errors.Is(err, fs.ErrIO) {
+			t.Errorf("%q: %v", steps, err)
+		}
+	}
+}
+
+// lies are devices that do not keep a promise: what the exploration has to find.
+var lies = map[string]func(disk.Disk) disk.Disk{
+	"no barrier does anything":             func(d disk.Disk) disk.Disk { return &liar{Disk: d, barriers: 1} },
+	"each second barrier does nothing":     func(d disk.Disk) disk.Disk { return &liar{Disk: d, barriers: 2} },
+	"each tenth write is lost":             func(d disk.Disk) disk.Disk { return &liar{Disk: d, lost: 10} },
+	"each fifth write is late":             func(d disk.Disk) disk.Disk { return &liar{Disk: d, late: 5} },
+	"each tenth write hits the next block": func(d disk.Disk) disk.Disk { return &liar{Disk: d, astray: 10} },
+}
+
+// liar does what a device does, but for each so manieth operation, if that is not 0.
+type liar struct {
+	disk.Disk
+	barriers, lost, late, astray int
+
+	n, m    int
+	pending func() error
+}
+
+func (l *liar) Barrier() error {
+	if l.n++; l.barriers > 0 && l.n%l.barriers == 0 {
+		return nil
+	}
+	err := l.Disk.Barrier()
+	if l.pending != nil { // comes behind the barrier that was to cover it
+		err, l.pending = l.pending(), nil
+	}
+	return err
+}
+
+func (l *liar) WriteAt(a uint64, bufs [][]byte) error {
+	l.m++
+	hit := func(every int) bool { return every > 0 && l.m%every == 0 }
+	switch {
+	case hit(l.lost):
+		return nil
+	case hit(l.late) && l.pending == nil:
+		var copies [][]byte
+		for _, b := range bufs {
+			copies = append(copies, slices.Clone(b))
+		}
+		l.pending = func() error { return l.Disk.WriteAt(a, copies) }
+		return nil
+	case hit(l.astray) && a+uint64(len(bufs)) < l.Size():
+		a++
+	}
+	return l.Disk.WriteAt(a, bufs)
+}
+
+// TestLies: a device that does not keep a promise is found, with a sequence that is not longer than the one that showed
+// it. What is found can be saved, read, and shown again: by the image alone, whatever the device does then.
+func TestLies(t *testing.T) {
+	seed := replay.Seed(t)
+	for name, device := range lies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := Options{Length: 2, Seed: seed, Device: device, Limit: 500, Workers: 1}
+			c, f, err := Explore(t.Context(), o)
+			if err != nil || f == nil {
+				t.Fatalf("nothing is found in %+v: %v", c, err)
+			}
+			short, err := f.Shorten(o)
+			if err != nil || len(short.Steps) > len(f.Steps) {
+				t.Fatalf("%q becomes %q: %v", f.Steps, short.Steps, err)
+			}
+			path := filepath.Join(t.TempDir(), "found.json")
+			if err := short.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := short.Save(path); !os.IsExist(err) {
+				t.Errorf("saved once more: %v", err)
+			}
+			again, err := Load(path)
+			if err != nil || again.Problem != short.Problem || !slices.Equal(again.Steps, short.Steps) {
+				t.Fatalf("%+v: %v", again, err)
+			}
+			if now := again.Again(); (now == nil) != (short.image == nil) {
+				t.Errorf("%s: shown again: %v", short.Problem, now)
+			}
+			var text strings.Builder
+			again.Print(&text)
+			if !strings.Contains(text.String(), again.Problem) || !strings.Contains(text.String(), string(again.Steps[0])) {
+				t.Error(text.String())
+			}
+			t.Logf("after %d sequences, %d images:\n%s", c.Sequences, c.Images, &text)
+		})
+	}
+}

@@ -1,0 +1,213 @@
+package crash
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"tansy/disk"
+)
+
+// Finding is a crash after which the volume is not what it must be. As a file it is JSON, and the image lies beside it.
+type Finding struct {
+	Problem string
+	Steps   []Step
+	Local   bool // as on a mount: a step is durable when one says so that comes later
+
+	Moment uint64   // the crash came after so many operations of the device
+	Begun  []uint64 // how many there were when each step was called
+	Done   []uint64 // and when it had returned
+
+	States []string // before the first step, and after each
+	Got    string   // the state that was recovered; empty if none could be
+
+	image *disk.Sim
+}
+
+func (j *judge) finding(err error) *Finding {
+	return &Finding{
+		Problem: err.Error(), Steps: j.h.steps, Local: j.h.local, Moment: j.moment, Begun: j.h.begun, Done: j.h.done,
+		States: j.h.states, Got: j.got, image: j.image,
+	}
+}
+
+// tries is how often a shorter sequence is tried, as what runs in the background does not come at the same time twice.
+const tries = 3
+
+// Shorten leaves out steps as long as something is found without them, and returns the last finding.
+func (f *Finding) Shorten(o Options) (*Finding, error) {
+	base, err := start()
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(f.Steps) && len(f.Steps) > 1; {
+		less := slices.Delete(slices.Clone(f.Steps), i, i+1)
+		g := discover(base, less, o)
+		if g == nil {
+			i++
+			continue
+		}
+		f = g
+	}
+	return f, nil
+}
+
+// discover tries a sequence some times, and returns what is found.
+func discover(base *disk.Sim, steps []Step, o Options) *Finding {
+	for n := range uint64(tries) {
+		if _, f, err := judgeAll(base, steps, o, rand.New(rand.NewPCG(o.Seed, n))); err == nil && f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// imageOf is the name of the image that belongs to a file.
+func imageOf(path string) string { return path + ".img" }
+
+// Save writes a finding to a new file, and beside it the image as the crash left it, if there is one.
+func (f *Finding) Save(path string) error {
+	text, err := json.MarshalIndent(f, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := create(path, func(w *os.File) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	}); err != nil || f.image == nil {
+		return err
+	}
+	return create(imageOf(path), func(w *os.File) error {
+		b, zeros := make([]byte, disk.BlockSize), make([]byte, disk.BlockSize)
+		for a := range f.image.Size() {
+			if err := f.image.ReadAt(a, [][]byte{b}); err != nil {
+				return err
+			}
+			if slices.Equal(b, zeros) {
+				continue
+			}
+			if _, err := w.WriteAt(b, int64(a)*disk.BlockSize); err != nil {
+				return err
+			}
+		}
+		return w.Truncate(int64(f.image.Size()) * disk.BlockSize)
+	})
+}
+
+// create makes a new file.
+func create(path string, do func(*os.File) error) error {
+	w, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(w), w.Close())
+}
+
+// Load reads what Save has written.
+func Load(path string) (*Finding, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := new(Finding)
+	if err := json.Unmarshal(text, f); err != nil {
+		return nil, fmt.Errorf("%s is not what `tansy crash` saves: %w", path, err)
+	}
+	n := len(f.Steps)
+	if n == 0 || len(f.Begun) > n || len(f.Done) > len(f.Begun) || len(f.States) > n+1 {
+		return nil, fmt.Errorf("%s is not what `tansy crash` saves: its steps and states do not fit", path)
+	}
+	r, err := os.Open(imageOf(path))
+	if errors.Is(err, os.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	f.image = disk.NewSim(blocks * disk.BlockSize)
+	b := make([]byte, disk.BlockSize)
+	for a := range f.image.Size() {
+		if _, err := io.ReadFull(r, b); err != nil {
+			return nil, fmt.Errorf("%s: %w", imageOf(path), err)
+		}
+		if err := f.image.WriteAt(a, [][]byte{b}); err != nil {
+			return nil, err
+		}
+	}
+	return f, f.image.Barrier()
+}
+
+// Again recovers the image once more. It returns nil if all is as it must be now.
+func (f *Finding) Again() error {
+	if f.image == nil {
+		base, err := start()
+		if err != nil {
+			return err
+		}
+		if g := discover(base, f.Steps, Options{Images: 16}); g != nil {
+			return errors.New(g.Problem)
+		}
+		return nil
+	}
+	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local}
+	j := judge{h: h, moment: f.Moment, image: f.image}
+	d := f.image.Crash(disk.KeepAll)
+	err := j.recovered(d)
+	f.Got = j.got
+	return err
+}
+
+// Print shows a finding step by step: what was acknowledged as durable, and what of the state is not as it must be.
+func (f *Finding) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", f.Problem)
+	if f.image == nil {
+		for _, s := range f.Steps {
+			fmt.Fprintf(w, "  %s\n", s)
+		}
+		return
+	}
+	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local}
+	lo, hi := h.allowed(f.Moment)
+	for i, s := range f.Steps {
+		what := "had not begun"
+		switch {
+		case i < lo:
+			what = "was acknowledged as durable"
+		case f.Done[i] <= f.Moment:
+			what = "had returned, and need not be durable"
+		case i < hi:
+			what = "was under way"
+		}
+		fmt.Fprintf(w, "  %-40s %s\n", s, what)
+	}
+	fmt.Fprintf(w, "  the machine crashed after %d operations of the device\n", f.Moment)
+	if f.Got == "" || slices.Contains(f.States[lo:hi+1], f.Got) {
+		return
+	}
+	fmt.Fprintf(w, "\nThe recovered volume (+) and the state that is the least it must have (-):\n")
+	for _, line := range difference(f.States[lo], f.Got) {
+		fmt.Fprintln(w, line)
+	}
+}
+
+// difference are the lines of two states that only one has.
+func difference(want, got string) (lines []string) {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for _, line := range w {
+		if !slices.Contains(g, line) {
+			lines = append(lines, "- "+line)
+		}
+	}
+	for _, line := range g {
+		if !slices.Contains(w, line) {
+			lines = append(lines, "+ "+line)
+		}
+	}
+	return lines
+}

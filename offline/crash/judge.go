@@ -1,0 +1,160 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"tansy/disk"
+	"tansy/fs"
+	"tansy/offline/check"
+)
+
+// judged is what was seen of a sequence.
+type judged struct {
+	Count
+	states map[uint64]struct{}
+}
+
+// hashes are of this process alone.
+var hashes = maphash.MakeSeed()
+
+// judgeAll runs a sequence, and judges what a crash leaves at each moment of it.
+func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, f *Finding, err error) {
+	c.states = map[uint64]struct{}{}
+	if refused(steps) >= 0 {
+		c.Impossible++
+		return c, nil, nil
+	}
+	sim, h, err := record(base, steps, o.Device)
+	if err != nil {
+		return c, &Finding{Steps: steps, Problem: "before any crash: " + err.Error()}, nil
+	}
+	seen := map[uint64]bool{}
+	images := o.Images
+	if images == 0 {
+		images = 4
+	}
+	for n := h.begun[0]; n <= sim.Ops(); n++ {
+		c.Moments++
+		for image := range sim.At(n).Crashes(images, r.Uint64(), true) {
+			sum := image.Hash(hashes)
+			if seen[sum] {
+				c.Same++
+				continue
+			}
+			seen[sum] = true
+			j := judge{h: h, moment: n, image: image.Crash(disk.KeepAll)}
+			if err := j.all(image, r, &c); err != nil {
+				return c, j.finding(err), nil
+			}
+		}
+	}
+	return c, nil, nil
+}
+
+// judge judges one image.
+type judge struct {
+	h      *history
+	moment uint64
+	image  *disk.Sim // as the crash left it
+	got    string    // the state that was recovered
+}
+
+// all is everything that must hold of d, which has the blocks of the image.
+func (j *judge) all(d *disk.Sim, r *rand.Rand, c *judged) error {
+	d.Record()
+	c.Images++
+	if err := j.recovered(d); err != nil {
+		return err
+	}
+	c.states[maphash.String(hashes, j.got)] = struct{}{}
+	first := j.got
+	if r.IntN(4) == 0 { // crashes once more, within the recovery
+		c.Images++
+		again := d.At(r.Uint64N(d.Ops() + 1)).Crash(disk.RandomChoice(r, true))
+		if err := j.recovered(again); err != nil {
+			return fmt.Errorf("after a crash within the recovery: %w", err)
+		}
+		if j.got != first {
+			return errors.New("a recovery that crashed gives another state than one that did not")
+		}
+	}
+	if r.IntN(8) == 0 {
+		return used(d)
+	}
+	return nil
+}
+
+// options are those of each recovery.
+var options = fs.Options{
+	Clock: func() time.Time { return time.Unix(2e9, 0) }, Log: slog.New(slog.DiscardHandler), CacheBytes: 4 << 20,
+}
+
+// recovered recovers d. Its state must be one that is allowed, and the checker must find it clean.
+func (j *judge) recovered(d *disk.Sim) error {
+	v, err := fs.Open(d, options)
+	if err != nil {
+		return fmt.Errorf("the volume cannot be opened: %w", err)
+	}
+	j.got, err = tree(v)
+	if e := v.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("the volume cannot be read: %w", err)
+	}
+	lo, hi := j.h.allowed(j.moment)
+	for _, s := range j.h.states[lo : hi+1] {
+		if s == j.got {
+			return clean(d)
+		}
+	}
+	for i, s := range j.h.states {
+		if s == j.got {
+			return fmt.Errorf("the state is that after %d steps: it must be one of those after %d to %d", i, lo, hi)
+		}
+	}
+	return fmt.Errorf("the state is none that there ever was: it must be one of those after %d to %d steps", lo, hi)
+}
+
+// clean is an error if the checker finds something.
+func clean(d disk.Disk) error {
+	rep, err := check.Volume(d, check.Options{Data: true})
+	if err != nil {
+		return fmt.Errorf("the check fails: %w", err)
+	}
+	if rep.Clean() {
+		return nil
+	}
+	var lines []string
+	for _, p := range rep.Problems {
+		lines = append(lines, p.String())
+	}
+	return errors.New("the check finds: " + strings.Join(lines, "; "))
+}
+
+// used works with a volume that was recovered.
+func used(d disk.Disk) error {
+	v, err := fs.Open(d, options)
+	if err != nil {
+		return fmt.Errorf("the volume cannot be opened a second time: %w", err)
+	}
+	for _, s := range []Step{"mkdir N", "create N/n", "write N/n 0 50000", "rename N/n n", "remove n", "rmdir N"} {
+		if err = s.do(v); err != nil {
+			err = fmt.Errorf("the recovered volume cannot be used: %s: %w", s, err)
+			break
+		}
+	}
+	if e := v.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return clean(d)
+}

@@ -1,0 +1,104 @@
+package crash
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"tansy/disk"
+	"tansy/fs"
+)
+
+// blocks is the size of the volume, which is small so that blocks are soon used again.
+const blocks = 2200
+
+// start makes a volume with what there is before the first step, all of it durable.
+func start() (*disk.Sim, error) {
+	sim := disk.NewSim(blocks * disk.BlockSize)
+	clock := &steppedClock{}
+	if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true, Clock: clock.now}); err != nil {
+		return nil, err
+	}
+	v, err := fs.Open(sim, fs.Options{Clock: clock.now})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range first {
+		if err := s.do(v); err != nil {
+			return nil, fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	if err := v.Close(); err != nil {
+		return nil, err
+	}
+	return sim.Crash(disk.KeepAll), nil
+}
+
+// steppedClock goes on by a second with each step, so that equal sequences have equal time stamps.
+type steppedClock struct{ steps atomic.Int64 }
+
+func (c *steppedClock) now() time.Time { return time.Unix(1e9+c.steps.Load(), 0) }
+
+// history is a run of a sequence: what was seen, and when, counted in operations of the device.
+type history struct {
+	steps  []Step
+	states []string // states[i] after i steps; the first is that before
+	begun  []uint64 // begun[i] when step i was called
+	done   []uint64 // done[i] when it had returned
+	local  bool
+}
+
+// record runs a sequence on a copy of base.
+func record(base *disk.Sim, steps []Step, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
+	sim := base.Crash(disk.KeepAll)
+	clock := &steppedClock{}
+	clock.steps.Store(100)
+	var d disk.Disk = sim
+	if device != nil {
+		d = device(sim)
+	}
+	sim.Record()
+	v, err := fs.Open(d, fs.Options{Clock: clock.now})
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the volume: %w", err)
+	}
+	h := &history{steps: steps, local: mounted(steps)}
+	as := v
+	if h.local {
+		as = v.Deferring()
+	}
+	before, err := tree(v)
+	h.states = append(h.states, before)
+	for _, s := range steps {
+		if err != nil {
+			break
+		}
+		clock.steps.Add(1)
+		h.begun = append(h.begun, sim.Ops())
+		if err = s.do(as); err != nil {
+			err = fmt.Errorf("%s: %w", s, err)
+			break
+		}
+		h.done = append(h.done, sim.Ops())
+		var after string
+		after, err = tree(v)
+		h.states = append(h.states, after)
+	}
+	if e := v.Close(); err == nil {
+		err = e
+	}
+	return sim, h, err
+}
+
+// allowed are the states that a crash after n operations of the device may leave: those after lo to hi steps.
+func (h *history) allowed(n uint64) (lo, hi int) {
+	for i, s := range h.steps {
+		if h.done[i] <= n && s.promises(h.local) {
+			lo = i + 1
+		}
+		if h.begun[i] <= n {
+			hi = i + 1
+		}
+	}
+	return lo, hi
+}

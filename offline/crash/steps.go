@@ -1,0 +1,259 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"tansy/fs"
+)
+
+// A Step is an operation, or what makes those before it durable. Its text is its name and its arguments, with a space
+// between: `write foo 100 5000`. Paths begin at the root, and have no slash there.
+type Step string
+
+// root is who does all.
+var root = &fs.Cred{}
+
+// local is what a mount does beyond NFS, or otherwise.
+var local = map[string]bool{
+	"fsync": true, "sync": true, "setxattr": true, "removexattr": true, "allocate": true, "punch": true, "zero": true,
+}
+
+// kinds are the steps by their names, and how many arguments they have.
+var kinds = map[string]struct {
+	args int
+	do   func(v *fs.FS, a []string) error
+}{
+	"create": {1, func(v *fs.FS, a []string) error {
+		return within(v, a[0], func(dir fs.Handle, name []byte) error {
+			_, err := v.Create(root, dir, name, fs.Guarded, &fs.SetAttr{}, 0)
+			return err
+		})
+	}},
+	"mkdir": {1, func(v *fs.FS, a []string) error {
+		return within(v, a[0], func(dir fs.Handle, name []byte) error {
+			_, err := v.Mkdir(root, dir, name, &fs.SetAttr{})
+			return err
+		})
+	}},
+	"symlink": {2, func(v *fs.FS, a []string) error {
+		return within(v, a[1], func(dir fs.Handle, name []byte) error {
+			_, err := v.Symlink(root, dir, name, &fs.SetAttr{}, []byte(a[0]))
+			return err
+		})
+	}},
+	"mknod": {1, func(v *fs.FS, a []string) error {
+		return within(v, a[0], func(dir fs.Handle, name []byte) error {
+			_, err := v.Mknod(root, dir, name, fs.FIFO, &fs.SetAttr{}, 0, 0)
+			return err
+		})
+	}},
+	"link": {2, func(v *fs.FS, a []string) error {
+		h, err := find(v, a[0])
+		if err != nil {
+			return err
+		}
+		return within(v, a[1], func(dir fs.Handle, name []byte) error {
+			_, _, err := v.Link(root, h, dir, name)
+			return err
+		})
+	}},
+	"remove": {1, func(v *fs.FS, a []string) error {
+		return within(v, a[0], func(dir fs.Handle, name []byte) error {
+			_, err := v.Remove(root, dir, name)
+			return err
+		})
+	}},
+	"rmdir": {1, func(v *fs.FS, a []string) error {
+		return within(v, a[0], func(dir fs.Handle, name []byte) error {
+			_, err := v.Rmdir(root, dir, name)
+			return err
+		})
+	}},
+	"rename": {2, func(v *fs.FS, a []string) error {
+		return within(v, a[0], func(from fs.Handle, fromName []byte) error {
+			return within(v, a[1], func(to fs.Handle, toName []byte) error {
+				_, _, err := v.Rename(root, from, fromName, to, toName)
+				return err
+			})
+		})
+	}},
+	"write":    {3, func(v *fs.FS, a []string) error { return write(v, a, fs.FileSync) }},
+	"unstable": {3, func(v *fs.FS, a []string) error { return write(v, a, fs.Unstable) }},
+	"truncate": {2, func(v *fs.FS, a []string) error {
+		n, err := numbers(a[1:])
+		if err != nil {
+			return err
+		}
+		return on(v, a[0], func(h fs.Handle) error {
+			_, err := v.Setattr(root, h, &fs.SetAttr{Size: &n[0]}, nil)
+			return err
+		})
+	}},
+	"chmod": {2, func(v *fs.FS, a []string) error {
+		mode, err := strconv.ParseUint(a[1], 8, 12)
+		if err != nil {
+			return err
+		}
+		m := uint32(mode)
+		return on(v, a[0], func(h fs.Handle) error {
+			_, err := v.Setattr(root, h, &fs.SetAttr{Mode: &m}, nil)
+			return err
+		})
+	}},
+	"allocate": {3, func(v *fs.FS, a []string) error {
+		return ranged(v, a, func(h fs.Handle, off, n uint64) error { return v.Allocate(root, h, off, n) })
+	}},
+	"punch": {3, func(v *fs.FS, a []string) error {
+		return ranged(v, a, func(h fs.Handle, off, n uint64) error { return v.PunchHole(root, h, off, n) })
+	}},
+	"zero": {3, func(v *fs.FS, a []string) error {
+		return ranged(v, a, func(h fs.Handle, off, n uint64) error { return v.ZeroRange(root, h, off, n) })
+	}},
+	"setxattr": {3, func(v *fs.FS, a []string) error {
+		return on(v, a[0], func(h fs.Handle) error { return v.SetXattr(h, []byte(a[1]), []byte(a[2]), false, false) })
+	}},
+	"removexattr": {2, func(v *fs.FS, a []string) error {
+		return on(v, a[0], func(h fs.Handle) error { return v.RemoveXattr(h, []byte(a[1])) })
+	}},
+	"commit": {1, func(v *fs.FS, a []string) error {
+		return on(v, a[0], func(h fs.Handle) error {
+			_, err := v.Commit(h, 0, 0)
+			return err
+		})
+	}},
+	"fsync": {1, func(v *fs.FS, a []string) error { // of the mount, which has one order of all changes
+		return on(v, a[0], func(fs.Handle) error { return v.Sync() })
+	}},
+	"sync": {0, func(v *fs.FS, _ []string) error { return v.Sync() }},
+}
+
+// Parse reads steps, one a line. Empty lines and those that begin with # count for nothing.
+func Parse(text string) ([]Step, error) {
+	var steps []Step
+	for i, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		k, ok := kinds[words[0]]
+		if !ok {
+			return nil, fmt.Errorf("line %d: there is no step %q", i+1, words[0])
+		}
+		if len(words)-1 != k.args {
+			return nil, fmt.Errorf("line %d: %s takes %d arguments, not %d", i+1, words[0], k.args, len(words)-1)
+		}
+		steps = append(steps, Step(strings.Join(words, " ")))
+	}
+	if len(steps) == 0 {
+		return nil, errors.New("there are no steps")
+	}
+	if i := refused(steps); i >= 0 {
+		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not",
+			steps[i])
+	}
+	return steps, nil
+}
+
+// name is the first word of a step.
+func (s Step) name() string {
+	name, _, _ := strings.Cut(string(s), " ")
+	return name
+}
+
+// do does a step.
+func (s Step) do(v *fs.FS) error {
+	words := strings.Fields(string(s))
+	return kinds[words[0]].do(v, words[1:])
+}
+
+// mounted tells whether a sequence is that of a local mount: nothing is durable before it is asked for.
+func mounted(steps []Step) bool {
+	for _, s := range steps {
+		if local[s.name()] {
+			return true
+		}
+	}
+	return false
+}
+
+// promises tells whether what was done is durable when the step has returned.
+func (s Step) promises(mounted bool) bool {
+	switch s.name() {
+	case "commit", "fsync", "sync":
+		return true
+	case "unstable":
+		return false
+	}
+	return !mounted
+}
+
+// find looks a path up.
+func find(v *fs.FS, path string) (fs.Handle, error) {
+	h := v.Root()
+	for name := range strings.SplitSeq(path, "/") {
+		x, err := v.Lookup(root, h, []byte(name))
+		if err != nil {
+			return h, err
+		}
+		h = x.Handle
+	}
+	return h, nil
+}
+
+// on does something with the file of a path.
+func on(v *fs.FS, path string, do func(fs.Handle) error) error {
+	h, err := find(v, path)
+	if err != nil {
+		return err
+	}
+	return do(h)
+}
+
+// within does something with the directory of a path, and its last name.
+func within(v *fs.FS, path string, do func(dir fs.Handle, name []byte) error) error {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return do(v.Root(), []byte(path))
+	}
+	return on(v, path[:i], func(dir fs.Handle) error { return do(dir, []byte(path[i+1:])) })
+}
+
+// ranged does something with bytes of a file.
+func ranged(v *fs.FS, a []string, do func(h fs.Handle, off, n uint64) error) error {
+	n, err := numbers(a[1:])
+	if err != nil {
+		return err
+	}
+	return on(v, a[0], func(h fs.Handle) error { return do(h, n[0], n[1]) })
+}
+
+// write writes bytes that tell where they belong and that no other write of the sequence has.
+func write(v *fs.FS, a []string, how fs.Stability) error {
+	return ranged(v, a, func(h fs.Handle, off, n uint64) error {
+		b := make([]byte, n)
+		r := rand.New(rand.NewPCG(off, n))
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		k, _, _, err := v.Write(root, h, off, b, how)
+		if err == nil && uint64(k) != n {
+			err = fmt.Errorf("%d of %d bytes were written", k, n)
+		}
+		return err
+	})
+}
+
+func numbers(words []string) (n []uint64, err error) {
+	for _, w := range words {
+		x, err := strconv.ParseUint(w, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number of bytes", w)
+		}
+		n = append(n, x)
+	}
+	return n, nil
+}
