@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -167,6 +168,30 @@ func TestServeGrow(t *testing.T) {
 	}
 	if code, said := tool(t, "serve", "--volume", newImage(t), "--grow", "--read-only"); code != exitUsage {
 		t.Errorf("--read-only: exit code %d\n%s", code, said)
+	}
+}
+
+// A volume that serve makes with a size that nobody chose can become larger, up to 16 TiB; one with --size keeps that.
+func TestGrowUnsized(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := newServe("--status", "127.0.0.1:0")
+	p.cmd.Dir = dir
+	p.start(t)
+	if code, said := tool(t, "grow", p.status, "--size", "12G"); code != exitOK || !strings.Contains(said, "before 10G") {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	if code, said := tool(t, "grow", p.status, "--size", "16T"); code != exitUsage || !strings.Contains(said, "no larger") {
+		t.Errorf("16T: exit code %d\n%s", code, said)
+	}
+	p.stop(t)
+	if code, said := tool(t, "check", filepath.Join(dir, "tansy.img"), "--data"); code != exitOK {
+		t.Errorf("check: exit code %d\n%s", code, said)
+	}
+	sized := filepath.Join(dir, "sized.img")
+	used(t, "a", "--volume", sized, "--size", "8M")
+	if code, said := tool(t, "grow", sized, "--size", "16M"); code != exitFailure {
+		t.Errorf("with --size: exit code %d\n%s", code, said)
 	}
 }
 

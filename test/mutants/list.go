@@ -433,6 +433,8 @@ var mutants = []mutant{
 	{what: "grow served: an image becomes shorter", file: "cmd/tansy/grow.go", old: "case size < uint64(st.Size())/disk.BlockSize*disk.BlockSize:", new: "case false:", tests: growServed},
 	{what: "grow served: an image of one size becomes longer", file: "cmd/tansy/grow.go", old: "case volume.Bytes == volume.Most:", new: "case false:", tests: growServed},
 	{what: "grow served: a file is a server", file: "cmd/tansy/growserved.go", old: "_, err := os.Lstat(name); err == nil || remote(name)", new: "_, err := os.Lstat(name); err == nil && remote(name)", tests: growServed},
+	{what: "grow served: what nobody chose a size for keeps it", file: "cmd/tansy/volume.go", old: "options.MaxBytes = unsizedMost", new: "options.MaxBytes = 0", tests: growServed},
+	{what: "grow served: what somebody chose a size for can grow", file: "cmd/tansy/volume.go", old: "if !o.sized {\n\t\t\toptions", new: "if true {\n\t\t\toptions", tests: growServed},
 	{what: "grow served: --grow means nothing", file: "cmd/tansy/volume.go", old: "Grow: o.grow, ", new: "", tests: growServed},
 	{what: "ends: a scrub is to look at what the volume has not yet", file: "fs/duties.go", old: "d.v.sys.Scrubbed(d.v.sys.End(dtxn.Blocks)) -", new: "d.v.sys.Scrubbed(d.v.geo.Data1()+1) -", tests: extents},
 	{what: "ends: blocks, and no inodes", file: "fs/ends.go", old: "\treturn v.sys.Extend(dtxn.Inodes, inodes)\n", new: "\treturn nil\n", tests: extents},

@@ -65,7 +65,7 @@ var (
 	growing    = []string{"./fs", "-run", "Grow", "-skip", "InUse"}
 	inUse      = []string{"./fs", "-run", "Grow.*InUse|Growth.*InUse|MayGrow", "-skip", "Crash", "-timeout", "2m"}
 	remeasures = []string{"./disk", "-run", "Remeasure"}
-	growServed = []string{"./cmd/tansy", "-run", "GrowServed|ServeGrow|IsServer"}
+	growServed = []string{"./cmd/tansy", "-run", "GrowServed|ServeGrow|IsServer|GrowUnsized"}
 	growth     = []string{"./internal/runtime/dtxn", "-run", "Ends", "-timeout", "1m", "-failfast"}
 	extents    = []string{"./fs/...", "-run", "Ends|Extend", "-timeout", "1m"}
 	statuses   = []string{"./ops/status"}
