@@ -181,7 +181,8 @@ func TestGrowUnsized(t *testing.T) {
 	if code, said := tool(t, "grow", p.status, "--size", "12G"); code != exitOK || !strings.Contains(said, "before 10G") {
 		t.Errorf("exit code %d\n%s", code, said)
 	}
-	if code, said := tool(t, "grow", p.status, "--size", "16T"); code != exitUsage || !strings.Contains(said, "no larger") {
+	code, said := tool(t, "grow", p.status, "--size", "16T")
+	if code != exitUsage || !strings.Contains(said, "no larger") {
 		t.Errorf("16T: exit code %d\n%s", code, said)
 	}
 	p.stop(t)
