@@ -13,7 +13,8 @@ func TestLeast(t *testing.T) {
 	}
 	for _, o := range []MkfsOptions{
 		{}, {Inodes: 1_000_000}, {LogBytes: 5 << 20}, {LogBytes: 64 << 20}, {Replies: 100_000},
-		{LogBytes: 1 << 30, Inodes: 100_000_000, Replies: 4096}, {MaxBytes: 1 << 40}, {MaxBytes: 16 << 40, Inodes: 1_000_000},
+		{LogBytes: 1 << 30, Inodes: 100_000_000, Replies: 4096},
+		{MaxBytes: 1 << 40}, {MaxBytes: 16 << 40, Inodes: 1_000_000},
 	} {
 		_, err := plan(1, o)
 		e := new(TooSmallError)

@@ -212,7 +212,8 @@ func damageAll(t *testing.T, r *rand.Rand, w *lived) {
 			continue
 		}
 		for _, h := range harms {
-			if few > 1 && r.IntN(few) > 0 || !tree && !*long && r.IntN(6) > 0 || slices.Contains(sealed, a) { // tested in damage_test.go
+			if few > 1 && r.IntN(few) > 0 || !tree && !*long && r.IntN(6) > 0 ||
+				slices.Contains(sealed, a) { // tested in damage_test.go
 				continue
 			}
 			c := *w

@@ -69,6 +69,10 @@ func TestIssue(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", c.what, err, c.wrong)
 		}
 	}
+	// The certificate itself says so, too: who looks at it alone renews it in time.
+	if pair, err := tls.X509KeyPair(client.Cert, client.Key); err != nil || pair.Leaf.NotAfter.After(a.cert.NotAfter) {
+		t.Errorf("valid until %v, %v; the authority until %v", pair.Leaf.NotAfter, err, a.cert.NotAfter)
+	}
 }
 
 func TestRefuses(t *testing.T) {

@@ -69,7 +69,7 @@ func TestRefused(t *testing.T) {
 		if refused(steps) < 0 {
 			continue
 		}
-		if _, _, err := record(base, steps, nil); !errors.As(err, new(fs.Errno)) || errors.Is(err, fs.ErrIO) {
+		if _, _, err := record(base, steps, 0, nil); !errors.As(err, new(fs.Errno)) || errors.Is(err, fs.ErrIO) {
 			t.Errorf("%q: %v", steps, err)
 		}
 	}

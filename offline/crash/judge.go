@@ -30,7 +30,7 @@ func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, 
 		c.Impossible++
 		return c, nil, nil
 	}
-	sim, h, err := record(base, steps, o.Device)
+	sim, h, err := record(base, steps, r.IntN(most), o.Device)
 	if err != nil {
 		return c, &Finding{Steps: steps, Problem: "before any crash: " + err.Error()}, nil
 	}
@@ -90,10 +90,11 @@ func (j *judge) all(d *disk.Sim, r *rand.Rand, c *judged) error {
 	return nil
 }
 
+// quiet is where volumes say what is wrong. It is told as what was found.
+var quiet = slog.New(slog.DiscardHandler)
+
 // options are those of each recovery.
-var options = fs.Options{
-	Clock: func() time.Time { return time.Unix(2e9, 0) }, Log: slog.New(slog.DiscardHandler), CacheBytes: 4 << 20,
-}
+var options = fs.Options{Clock: func() time.Time { return time.Unix(2e9, 0) }, Log: quiet, CacheBytes: 4 << 20}
 
 // recovered recovers d. Its state must be one that is allowed, and the checker must find it clean.
 func (j *judge) recovered(d *disk.Sim) error {

@@ -19,7 +19,7 @@ func start() (*disk.Sim, error) {
 	if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true, Clock: clock.now}); err != nil {
 		return nil, err
 	}
-	v, err := fs.Open(sim, fs.Options{Clock: clock.now})
+	v, err := fs.Open(sim, fs.Options{Clock: clock.now, Log: quiet})
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,12 @@ type history struct {
 	local  bool
 }
 
-// record runs a sequence on a copy of base.
-func record(base *disk.Sim, steps []Step, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
+// most is how many commits there are at most before the first step. The log of a volume of this size has units for 17
+// groups, which are used again and again.
+const most = 40
+
+// record runs a sequence on a copy of base, after so many commits by which the log is somewhere else.
+func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
 	sim := base.Crash(disk.KeepAll)
 	clock := &steppedClock{}
 	clock.steps.Store(100)
@@ -57,8 +61,7 @@ func record(base *disk.Sim, steps []Step, device func(disk.Disk) disk.Disk) (*di
 	if device != nil {
 		d = device(sim)
 	}
-	sim.Record()
-	v, err := fs.Open(d, fs.Options{Clock: clock.now})
+	v, err := fs.Open(d, fs.Options{Clock: clock.now, Log: quiet})
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the volume: %w", err)
 	}
@@ -67,8 +70,15 @@ func record(base *disk.Sim, steps []Step, device func(disk.Disk) disk.Disk) (*di
 	if h.local {
 		as = v.Deferring()
 	}
-	before, err := tree(v)
-	h.states = append(h.states, before)
+	for i := 0; i < before && err == nil; i++ {
+		err = Step(fmt.Sprintf("chmod foo %o", 0o600+i%2)).do(v)
+	}
+	sim.Record()
+	var state string
+	if err == nil {
+		state, err = tree(v)
+	}
+	h.states = append(h.states, state)
 	for _, s := range steps {
 		if err != nil {
 			break

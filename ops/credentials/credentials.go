@@ -63,7 +63,7 @@ func (s *Store) Config() *tls.Config {
 // Page is how a page over HTTP is protected: by the same certificate, as it is when somebody connects. No client is
 // asked for one.
 func (s *Store) Page() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		c := s.Config().Clone()
 		c.NextProtos, c.ClientAuth, c.ClientCAs = []string{"http/1.1"}, tls.NoClientCert, nil
 		return c, nil

@@ -1,15 +1,13 @@
 package main
 
 // exploring is a short exploration of what crashes leave, with a fixed seed.
-var exploring = []string{"./offline/crash", "-run", "TestExplore", "-planted", "-timeout", "5m"}
+var exploring = []string{"./offline/crash", "-run", "TestExplore", "-planted", "-timeout", "15m"}
 
 // crashes are faults that `tansy crash` must find: what decides whether data survives is not done. Most are in code
 // that is proved, so their texts are those of the translation.
 var crashes = []mutant{
 	skipped("home blocks are written without a barrier behind", journalGen("installer"),
 		"func InstBarrier(j *journalm.Journal) bool", "true"),
-	skipped("the header is written without a barrier behind", journalGen("installer"),
-		"func HdrBarrier(j *journalm.Journal) bool", "true"),
 	skipped("a group has no barrier", journalGen("logger"),
 		"func LogBarrier(j *journalm.Journal) bool", "true"),
 	skipped("a group has no descriptor", journalGen("logger"),
