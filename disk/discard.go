@@ -40,7 +40,7 @@ func (d *File) Discard(a, n uint64) error {
 	d.changing.RLock()
 	defer d.changing.RUnlock()
 	fail := func(err error) error { return &Error{Op: "discard", Path: d.path, Block: a, Err: err} }
-	if a > d.size || n > d.size-a {
+	if size := d.Size(); a > size || n > size-a {
 		return fail(ErrRange)
 	}
 	if d.readOnly {

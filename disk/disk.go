@@ -47,7 +47,7 @@ type Disk interface {
 	// After an error none of them may be relied on, even if a later Barrier
 	// returns nil.
 	Barrier() error
-	// Size is the number of blocks. It never changes.
+	// Size is the number of blocks. It never changes, but by Remeasure of a Remeasurer.
 	Size() uint64
 	// Close releases the device. It is not a barrier. Later operations fail with
 	// os.ErrClosed.

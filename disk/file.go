@@ -18,11 +18,10 @@ import (
 
 // File is a Disk in a regular file or on a raw block device. An open File holds an advisory lock on the file: an
 // exclusive one, or a shared one if it is read-only. The kernel drops the lock when the process ends, in whatever way.
-// An existing file is never truncated or extended: its size is that of the volume. A tail that is shorter than a block
-// is ignored.
+// An existing file is never truncated, and extended by Lengthen alone. A tail that is shorter than a block is ignored.
 type File struct {
 	path     string
-	size     uint64        // blocks
+	size     atomic.Uint64 // blocks; see Remeasure
 	needed   atomic.Uint64 // of them, from the first on: what is behind may go (NewPrefix)
 	readOnly bool
 	device   bool     // not a regular file
@@ -149,8 +148,8 @@ func CreateFile(path string, size uint64) (_ *File, err error) {
 	}
 	if err == nil {
 		if err = growNew(f, path, size); err == nil {
-			d.size = size / BlockSize
-			d.needed.Store(d.size)
+			d.size.Store(size / BlockSize)
+			d.needed.Store(d.Size())
 			return d, nil
 		}
 		defer f.Close() // after the file is removed: who has the lock may
@@ -217,13 +216,20 @@ func growNew(f *os.File, path string, size uint64) error {
 	return nil
 }
 
-// Lengthen makes an image size bytes long, durably: a multiple of BlockSize, and no less than it has. The new blocks
-// read as zeros, and take no space yet. Size stays: those who open the image later find it longer.
+// Lengthen makes an image size bytes long, durably: a multiple of BlockSize, and no less than it has. It may be called
+// beside all other methods, but not beside itself. The new blocks
+// read as zeros, and take no space yet. Size stays until Remeasure; those who open the image later find it longer.
 func (d *File) Lengthen(size uint64) error {
-	if d.device || d.readOnly || size%BlockSize != 0 || size/BlockSize < d.size || size > math.MaxInt64 {
-		return &Error{Op: "lengthen", Path: d.path, Err: ErrRange}
+	if e := d.lost.Load(); e != nil {
+		return e
 	}
-	err := d.f.Truncate(int64(size))
+	has, err := d.measured() // which may be more than Size
+	if err == nil && (d.device || d.readOnly || size%BlockSize != 0 || size/BlockSize < has || size > math.MaxInt64) {
+		err = ErrRange
+	}
+	if err == nil {
+		err = d.f.Truncate(int64(size))
+	}
 	if err == nil {
 		err = d.f.Sync()
 	}
@@ -322,16 +328,26 @@ func (d *File) measure() error {
 	if d.device, err = isDevice(st); err != nil {
 		return err
 	}
-	bytes := uint64(st.Size())
-	if d.device {
-		bytes, err = deviceSize(d.f)
-	}
-	d.size = bytes / BlockSize
-	d.needed.Store(d.size)
+	size, err := d.measured()
+	d.size.Store(size)
+	d.needed.Store(size)
 	if err == nil {
 		d.id, err = identify(d.conn)
 	}
 	return err
+}
+
+// measured is the number of blocks that the file or device has now.
+func (d *File) measured() (uint64, error) {
+	if d.device {
+		bytes, err := deviceSize(d.f)
+		return bytes / BlockSize, err
+	}
+	st, err := d.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return uint64(st.Size()) / BlockSize, nil
 }
 
 // ReadAt implements Disk.
@@ -361,7 +377,7 @@ type transferCall func(fd int, bufs [][]byte, off int64) (int, error)
 // transfer moves all of bufs with call, which may move less than asked for or
 // be interrupted.
 func (d *File) transfer(op string, conn syscall.RawConn, call transferCall, a uint64, bufs [][]byte) error {
-	if err := CheckTransfer(op, d.path, d.size, a, bufs); err != nil {
+	if err := CheckTransfer(op, d.path, d.Size(), a, bufs); err != nil {
 		return err
 	}
 	off := int64(a) * BlockSize
@@ -471,8 +487,9 @@ func (d *File) Push(a, n uint64, wait bool) {
 // NextData implements Holes, by what the file system under the image says. A device, or a file system that does not
 // say, counts as full of data.
 func (d *File) NextData(a uint64) (uint64, error) {
-	if a >= d.size {
-		return d.size, nil
+	size := d.Size()
+	if a >= size {
+		return size, nil
 	}
 	var off int64
 	err := withFD(d.conn, func(fd int) error {
@@ -483,17 +500,17 @@ func (d *File) NextData(a uint64) (uint64, error) {
 	})
 	switch {
 	case err == unix.ENXIO && !d.device:
-		return d.size, nil
+		return size, nil
 	case err == os.ErrClosed:
 		return 0, &Error{Op: "read", Path: d.path, Block: a, Err: err}
 	case err != nil:
 		return a, nil
 	}
-	return min(max(a, uint64(off)/BlockSize), d.size), nil // data may begin within a block
+	return min(max(a, uint64(off)/BlockSize), size), nil // data may begin within a block
 }
 
 // Size implements Disk.
-func (d *File) Size() uint64 { return d.size }
+func (d *File) Size() uint64 { return d.size.Load() }
 
 // Path is the path the File was opened with.
 func (d *File) Path() string { return d.path }

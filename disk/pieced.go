@@ -49,7 +49,7 @@ func (p *Pieced) Extend(locate Locate) {
 				end = max(end, r.at+r.n)
 			}
 		}
-		f.needed.Store(min(end, f.size))
+		f.needed.Store(min(end, f.Size()))
 	}
 	p.locate.Store(&locate)
 }

@@ -11,7 +11,7 @@ type Prefix struct {
 // then on: it is not lost (ErrLost) if they are cut off.
 func NewPrefix(d Disk, size uint64) *Prefix {
 	if f, ok := within[*File](d); ok {
-		f.needed.Store(min(size, f.size))
+		f.needed.Store(min(size, f.Size()))
 	}
 	return &Prefix{d, size}
 }

@@ -17,7 +17,7 @@ import (
 // stream of writes asks seldom; on a host that is nearly full, block by block.
 type room struct {
 	f     *File
-	known []atomic.Uint64 // a bit per chunk: all of it has room
+	known atomic.Pointer[[]atomic.Uint64] // a bit per chunk: all of it has room; changed with mu held
 	keep  atomic.Uint64
 
 	mu    lockorder.Mutex[lockorder.HostRoom]
@@ -47,8 +47,37 @@ const (
 const fullFor = lookEvery / 10
 
 func newRoom(f *File) *room {
-	chunks := (f.size + chunk - 1) / chunk
-	return &room{f: f, known: make([]atomic.Uint64, (chunks+63)/64)}
+	r := &room{f: f}
+	known := bitsFor(f.Size())
+	r.known.Store(&known)
+	return r
+}
+
+// bitsFor are the bits of the chunks of size blocks.
+func bitsFor(size uint64) []atomic.Uint64 {
+	chunks := (size + chunk - 1) / chunk
+	return make([]atomic.Uint64, (chunks+63)/64)
+}
+
+// reach is for a file that is about to have size blocks. What is known of its chunks stays, but for the last one if
+// that ends with more blocks than it had.
+func (r *room) reach(size uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := bitsFor(size)
+	for i := range *r.known.Load() {
+		known[i].Store((*r.known.Load())[i].Load())
+	}
+	if has := r.f.Size(); has%chunk != 0 {
+		known[has/chunk/64].And(^(uint64(1) << (has / chunk % 64)))
+	}
+	r.known.Store(&known)
+	r.ask()
+}
+
+// bits are those of the chunks of which c is one, and its place among them.
+func (r *room) bits(c uint64) (word *atomic.Uint64, bit uint64) {
+	return &(*r.known.Load())[c/64], 1 << (c % 64)
 }
 
 // Host returns the host of a sparse image, for HostOf.
@@ -92,17 +121,16 @@ func (d *File) Preallocate() error {
 	if d.device {
 		return nil
 	}
-	const piece = 64 << 20 / BlockSize // some systems start again after a signal
-	err := d.allocate(0, 1)            // can it at all?
+	err := d.allocate(0, 1) // can it at all?
 	if err == nil {
-		err = d.fits()
+		err = d.fits(d.Size())
 	}
-	for a := uint64(0); a < d.size && err == nil; a += piece {
-		err = d.allocate(a, min(piece, d.size-a))
+	if err == nil {
+		err = d.allocateAll(0, d.Size())
 	}
 	switch {
 	case isNoRoom(err):
-		err = fmt.Errorf("%w: the image takes %d bytes in all", ErrNoRoom, d.size*BlockSize)
+		err = fmt.Errorf("%w: the image takes %d bytes in all", ErrNoRoom, d.Size()*BlockSize)
 	case isUnsupported(err):
 		err = fmt.Errorf("the file system cannot allocate room in advance: %w", err)
 	}
@@ -113,9 +141,18 @@ func (d *File) Preallocate() error {
 	return nil
 }
 
-// fits returns ENOSPC if the host has no room for what the image does not have yet. So nothing is taken from other
-// programs in vain.
-func (d *File) fits() error {
+// allocateAll gives the blocks from a on before end room on the host.
+func (d *File) allocateAll(a, end uint64) (err error) {
+	const piece = 64 << 20 / BlockSize // some systems start again after a signal
+	for ; a < end && err == nil; a += piece {
+		err = d.allocate(a, min(piece, end-a))
+	}
+	return err
+}
+
+// fits returns ENOSPC if the host has no room for what an image of size blocks does not have yet. So nothing is taken
+// from other programs in vain.
+func (d *File) fits(size uint64) error {
 	var has unix.Stat_t
 	var host unix.Statfs_t
 	fd := int(d.f.Fd())
@@ -129,7 +166,7 @@ func (d *File) fits() error {
 	if os.Geteuid() == 0 { // what is reserved is reserved for root
 		free = host.Bfree * uint64(host.Bsize)
 	}
-	if whole := d.size * BlockSize; whole > uint64(has.Blocks)*512+free {
+	if whole := size * BlockSize; whole > uint64(has.Blocks)*512+free {
 		return unix.ENOSPC
 	}
 	return nil
@@ -162,14 +199,17 @@ func isUnsupported(err error) bool {
 	return false
 }
 
-func (r *room) knows(c uint64) bool { return r.known[c/64].Load()>>(c%64)&1 != 0 }
+func (r *room) knows(c uint64) bool {
+	word, bit := r.bits(c)
+	return word.Load()&bit != 0
+}
 
 // Keep implements Host.
 func (r *room) Keep(n uint64) { r.keep.Store(n) }
 
 // Reserve implements Host.
 func (r *room) Reserve(a, n uint64) error {
-	if a > r.f.size || n > r.f.size-a {
+	if a > r.f.Size() || n > r.f.Size()-a {
 		return &Error{Op: "reserve", Path: r.f.path, Err: ErrRange}
 	}
 	for end := a + n; a < end; {
@@ -201,10 +241,11 @@ func (r *room) grow(c, a, n uint64) error {
 	}
 	if !r.blind && !now.Before(r.tight) && !r.scant() {
 		lo := c * chunk
-		err := r.f.allocate(lo, min(chunk, r.f.size-lo))
+		err := r.f.allocate(lo, min(chunk, r.f.Size()-lo))
 		switch {
 		case err == nil:
-			r.known[c/64].Or(1 << (c % 64))
+			word, bit := r.bits(c)
+			word.Or(bit)
 			r.since += chunk
 			return nil
 		case isNoRoom(err):
@@ -240,7 +281,8 @@ func (r *room) giveBack(a, n uint64, punch func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for c := a / chunk; c*chunk < a+n; c++ {
-		r.known[c/64].And(^(uint64(1) << (c % 64)))
+		word, bit := r.bits(c)
+		word.And(^bit)
 	}
 	if err := punch(); err != nil {
 		return err
@@ -266,7 +308,7 @@ func (r *room) flushed() {
 // guess tells whether n blocks will find room on a host that promises none.
 func (r *room) guess(n uint64) error {
 	r.look()
-	if r.free < r.f.size && r.free < r.keep.Load()+r.since+n {
+	if r.free < r.f.Size() && r.free < r.keep.Load()+r.since+n {
 		return ErrNoRoom
 	}
 	r.since += n
@@ -279,12 +321,12 @@ func (r *room) look() {
 		r.looked, r.since = now, 0
 		var err error
 		if r.free, err = r.f.hostFree(); err != nil {
-			r.free = r.f.size // a host that does not tell sets no bound
+			r.free = r.f.Size() // a host that does not tell sets no bound
 		}
 		if r.backed, err = r.f.allocated(); err != nil {
 			r.backed = 0
 		}
-		r.backed -= min(r.backed, r.f.size-r.f.needed.Load()) // what is behind the volume may have all its room
+		r.backed -= min(r.backed, r.f.Size()-r.f.needed.Load()) // what is behind the volume may have all its room
 	}
 }
 
@@ -324,13 +366,13 @@ func (r *room) Room() (free, backed uint64) {
 
 // Backed implements Host.
 func (r *room) Backed(a uint64) (lo, hi uint64, ok bool) {
-	if a >= r.f.size {
+	if a >= r.f.Size() {
 		return 0, 0, false
 	}
 	lo, hi, ok = r.f.data(a)
 	if c, found := r.nextKnown(a / chunk); found {
 		if k := max(a, c*chunk); !ok || k < lo {
-			return k, min((c+1)*chunk, r.f.size), true
+			return k, min((c+1)*chunk, r.f.Size()), true
 		}
 	}
 	return lo, hi, ok
@@ -338,8 +380,9 @@ func (r *room) Backed(a uint64) (lo, hi uint64, ok bool) {
 
 // nextKnown returns the first chunk from c on that is known to have room.
 func (r *room) nextKnown(c uint64) (uint64, bool) {
-	for i := c / 64; i < uint64(len(r.known)); i++ {
-		w := r.known[i].Load()
+	known := *r.known.Load()
+	for i := c / 64; i < uint64(len(known)); i++ {
+		w := known[i].Load()
 		if i == c/64 {
 			w &= ^uint64(0) << (c % 64)
 		}
@@ -362,8 +405,8 @@ func (d *File) data(a uint64) (lo, hi uint64, ok bool) {
 			if err != nil {
 				return err
 			}
-			lo, hi = (uint64(from)+BlockSize-1)/BlockSize, min(uint64(to)/BlockSize, d.size)
-			if lo < hi || hi >= d.size {
+			lo, hi = (uint64(from)+BlockSize-1)/BlockSize, min(uint64(to)/BlockSize, d.Size())
+			if lo < hi || hi >= d.Size() {
 				return nil
 			}
 			a = hi + 1

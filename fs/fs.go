@@ -57,6 +57,7 @@ type volume struct {
 	replies *replies
 	kept    keptOrder
 	xattrs  xattrState
+	extent  extent
 
 	freeStep uint64 // the constant, less in tests
 
@@ -92,6 +93,10 @@ type Options struct {
 	// Discard gives the room of removed files back to the host of the volume, in the background: a few
 	// seconds after they were removed, and what was not given back before the volume was opened.
 	Discard bool
+
+	// Grow has the volume use what its device has behind it, if it was made to become larger, as FS.Grow does, before Open
+	// returns. If that fails, the volume stays as it is, and the log says so.
+	Grow bool
 
 	host disk.Host          // of the device
 	dmg  *background.Damage // of the volume

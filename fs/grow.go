@@ -53,30 +53,49 @@ func Grow(d disk.Disk, o GrowOptions) (Growth, error) {
 	if err != nil {
 		return Growth{}, err
 	}
-	now := sizeOf(s)
 	if damaged {
 		return Growth{}, errors.New("the superblock in block 0 is damaged: open the volume once, which restores it " +
 			"from its copy, and then let it grow")
 	}
-	if now.Most == now.Bytes {
-		return Growth{now, now}, fmt.Errorf("%w: it was made for one size", ErrFixedSize)
+	now := Growth{sizeOf(s), sizeOf(s)}
+	t, n, err := larger(s, d.Size(), o.Inodes)
+	if err != nil {
+		return now, err
 	}
-	t, err := fill(s, d.Size(), inodesFor(s, d.Size(), o.Inodes), false)
-	if errors.Is(err, ErrNoMore) && o.Inodes == 0 {
-		t, err = fill(s, d.Size(), s.Extent().InodeEnd(), false)
+	if err := put(d, s, t, n, o.Progress, nil); err != nil {
+		return now, err
+	}
+	return Growth{sizeOf(s), sizeOf(t)}, nil
+}
+
+// larger is volume s as it may be on a device of size blocks, with so many inodes at least. Its new data begin with n
+// blocks where s ends.
+func larger(s superblockformat.Super, size, inodes uint64) (t superblockformat.Super, n uint64, err error) {
+	if now := sizeOf(s); now.Most == now.Bytes {
+		return s, 0, fmt.Errorf("%w: it was made for one size", ErrFixedSize)
+	}
+	t, err = fill(s, size, inodesFor(s, size, inodes), false)
+	if errors.Is(err, ErrNoMore) && inodes == 0 {
+		t, err = fill(s, size, s.Extent().InodeEnd(), false)
 	}
 	if err != nil {
-		return Growth{now, now}, err
+		return s, 0, err
 	}
-	n := growing.First(s, t)
-	if n == 0 {
-		return Growth{now, now}, fmt.Errorf("the new blocks do not follow those of the volume: %w", ErrNoMore)
+	if n = growing.First(s, t); n == 0 {
+		return s, 0, fmt.Errorf("the new blocks do not follow those of the volume: %w", ErrNoMore)
 	}
-	dd := ddisk.New(meter{d, s.Extent().Room() + n, t.Extent().Room(), o.Progress, nil})
+	return t, n, nil
+}
+
+// put has device d, whose volume is s, hold volume t (larger). stop, unless nil, is called before each write; its error
+// is that of put.
+func put(d disk.Disk, s, t superblockformat.Super, n uint64,
+	progress func(done, total uint64), stop func() error) error {
+	dd := ddisk.New(meter{d, s.Extent().Room() + n, t.Extent().Room(), progress, stop})
 	if !growing.Grow(dd, s, t, n, unwritten(d, s.Extent().Room(), t.Extent().Room())) {
-		return Growth{now, now}, dd.Err()
+		return dd.Err()
 	}
-	return Growth{now, sizeOf(t)}, nil
+	return nil
 }
 
 // SizeOf is how much there is of the volume on d. It reads the superblock alone.

@@ -17,15 +17,21 @@ import (
 )
 
 // Open opens the volume on d. It recovers the journal, and goes on to free what was removed. With Options.ReadOnly
-// nothing is written to d. If d is larger than the volume, the blocks behind it are left alone.
+// nothing is written to d. If d is larger than the volume, the blocks behind it are left alone until the volume grows
+// (FS.Grow, Options.Grow).
 func Open(d disk.Disk, o Options) (*FS, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	d = volumeend.Bound(d, func(err error) { o.Log.Warn(err.Error()) })
+	whole, behind := d, error(nil)
+	d = volumeend.Bound(d, func(err error) { behind = err })
 	s, damaged, err := readSuper(d)
 	if err != nil {
 		return nil, err
+	}
+	canGrow := !s.Extent().Runs().Is_NoRun() && !o.ReadOnly
+	if behind != nil && !(o.Grow && canGrow) {
+		o.Log.Warn(behind.Error())
 	}
 	if o.ReadOnly {
 		d = newOverlay(d)
@@ -36,6 +42,10 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 			return nil, dd.Err()
 		}
 	}
+	if canGrow {
+		d = whole // of which the layout has what belongs to the volume, now and later
+	}
+	below := d
 	d = volumeend.Layout(d, s)
 	o.dmg = background.NewDamage(s.Geometry(), journalParams(s), d.Size(), o.Log)
 	sys, stop, err := openSystem(d, s, layoutOf(s), o)
@@ -49,6 +59,10 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 		return nil, errors.Join(err, stop())
 	}
 	v.stop = stop
+	v.extent.of(below, d, s)
+	if o.Grow && canGrow {
+		v.growAtOnce()
+	}
 	return v, nil
 }
 

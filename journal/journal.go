@@ -346,6 +346,15 @@ func (j *Journal) Look() error {
 	return j.Lost()
 }
 
+// Barrier is a barrier of the device, for who writes to blocks of it that are none of the journal's. If it fails, the
+// journal fails for good: what the device had not made durable may be the journal's.
+func (j *Journal) Barrier() error {
+	if !j.d.Barrier() {
+		return j.Failure()
+	}
+	return nil
+}
+
 // Lost is an error that wraps ErrNotOwner if another server was seen to have opened the journal, or nil.
 func (j *Journal) Lost() error {
 	if err := j.d.Err(); errors.Is(err, ErrNotOwner) {

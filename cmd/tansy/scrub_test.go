@@ -80,7 +80,10 @@ func TestScrub(t *testing.T) {
 		}
 	}
 	metrics := get(t, p.status+"metrics")
-	for _, want := range []string{`tansy_damaged_blocks{volume="/"} 1`, `tansy_scrub_damaged_blocks{volume="/"} 1`, `tansy_scrub_passes_total{volume="/"} 3`, `tansy_scrub_running{volume="/"} 0`, `tansy_healthy{volume="/"} 1`} {
+	for _, want := range []string{
+		`tansy_damaged_blocks{volume="/"} 1`, `tansy_scrub_damaged_blocks{volume="/"} 1`,
+		`tansy_scrub_passes_total{volume="/"} 3`, `tansy_scrub_running{volume="/"} 0`, `tansy_healthy{volume="/"} 1`,
+	} {
 		if !strings.Contains(metrics, "\n"+want+"\n") {
 			t.Errorf("no %q in\n%s", want, metrics)
 		}

@@ -15,6 +15,7 @@ type serveOptions struct {
 	size                                       byteSize // of images that have to be made
 	root                                       rootDir  // of volumes that have to be made
 	create, preallocate, ignoreFstab, readOnly bool
+	grow                                       bool
 
 	cache    byteSize // of all volumes together
 	interval time.Duration
@@ -90,7 +91,7 @@ others.
 
 // serveGroups are the flags of serve by their subjects.
 var serveGroups = []flagGroup{
-	{"volumes", "volume create size preallocate owner mode ignore-fstab read-only cache discard"},
+	{"volumes", "volume create size preallocate owner mode ignore-fstab grow read-only cache discard"},
 	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port locks grace"},
 	{"encryption", "tls-cert tls-key tls-client-ca xprtsec"},
 	{"durability, and looking for damage", "commit-interval scrub scrub-every"},
@@ -149,6 +150,8 @@ func (o *serveOptions) volumeFlags(f *flagSet) {
 	f.BoolVar(&o.preallocate, "preallocate", false,
 		"if the image has to be made, take all its room from the file system it lies on now")
 	o.root.flags(f.FlagSet, " if the volume has to be made")
+	f.BoolVar(&o.grow, "grow", false, "at the start, have each volume use what its device became larger by, if it was "+
+		"made to grow (mkfs --max-size); tansy grow has it do so later")
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse changes")
 	f.Var(&o.cache, "cache", "size of the block cache; several volumes get an equal part each "+
 		"(default a quarter of the memory there is for the server)")
@@ -228,6 +231,9 @@ func (o *serveOptions) wrong() string {
 	}
 	if o.readOnly && o.discard == "on" {
 		return uselessDiscard
+	}
+	if o.readOnly && o.grow {
+		return "--read-only changes nothing, and --grow would: leave one of them out"
 	}
 	if o.readOnly && o.local.options.access == "rw" {
 		return "--read-only and --mount-options rw contradict each other: leave one of them out"
@@ -321,6 +327,7 @@ func (o *serveOptions) opening(warn func(error)) *opening {
 		create: (o.create || !o.volumes.given) && !o.readOnly,
 		sized:  o.sized, root: o.root, readOnly: o.readOnly, cache: clean, pinned: pinned,
 		interval: o.interval, scrub: o.scrub, discard: o.discard,
+		grow: o.grow,
 	}
 }
 

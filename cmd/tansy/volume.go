@@ -30,6 +30,8 @@ type volume struct {
 	failed atomic.Pointer[error] // why it is not served, or not any more
 	probes sync.WaitGroup        // of the watchdog
 	asked  atomic.Bool           // one is under way
+
+	growing sync.Mutex // the image is made longer, and the volume in it grows
 }
 
 // opening says how volumes are opened, and made if they are missing.
@@ -45,7 +47,13 @@ type opening struct {
 	scrub    tansyfs.ScrubOptions
 	discard  discardMode
 	deferred bool // as in fs.Options
+	grow     bool // likewise
 }
+
+// unsizedMost is how large a volume may become, in bytes, that serve makes with a size that nobody chose. From 16 TiB
+// on each installation would write one page more of the tree of codes. Below it the blocks that are written are as many
+// as those of a volume of one size, within 1 %.
+const unsizedMost = 16<<40 - 1<<30
 
 // open opens the volume, and makes it if it is missing and that is wanted.
 func (o *opening) open(v *volume) error {
@@ -64,31 +72,34 @@ func (o *opening) open(v *volume) error {
 		}
 		var options tansyfs.MkfsOptions
 		o.root.apply(&options)
+		if !o.sized {
+			options.MaxBytes = unsizedMost
+		}
 		if err := o.new.make(v.image, options); err != nil {
 			return err
 		}
 		v.log.Info("made a new volume", "file", v.image, "size", new(byteSize(o.new.size)).String())
 	}
-	var d device
+	var d device // all of it: fs leaves alone what is behind the volume, and may have the volume use it later
 	if v.owner != nil {
-		d = volumeOn(v.owner, o.new.warn)
+		d = v.owner
 	} else {
 		var err error
-		if d, err = openVolume(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn}); err != nil {
+		if d, err = openDevice(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn}); err != nil {
 			return err
 		}
 	}
 	if err := misplaced(v.image); err != nil {
 		o.new.warn(err)
 	}
-	giveBack := o.discard.of(d)
+	giveBack := o.discard.of(volumeOn(d, func(error) {}))
 	if o.discard == "on" && !giveBack && !o.readOnly {
 		o.new.warn(fmt.Errorf("--discard: the image %s has all its room (--preallocate), and keeps it", v.image))
 	}
 	stats := disk.NewStats(d)
 	f, err := tansyfs.Open(stats, tansyfs.Options{
 		CacheBytes: o.cache, PinnedBytes: o.pinned, CommitInterval: o.interval, ReadOnly: o.readOnly,
-		Discard: giveBack, Deferred: o.deferred, Log: v.log, Scrub: o.scrub,
+		Discard: giveBack, Deferred: o.deferred, Grow: o.grow, Log: v.log, Scrub: o.scrub,
 	})
 	if err != nil {
 		what := adviceFor(d, err)
@@ -104,7 +115,7 @@ func (o *opening) open(v *volume) error {
 
 // warnKept warns of what was given for a new volume, and is not so of one that was there.
 func (o *opening) warnKept(v *volume) {
-	if has := v.device.Size() * disk.BlockSize; o.sized && has != o.new.size {
+	if has := v.fs.Size().Bytes; o.sized && has != o.new.size {
 		o.new.warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image",
 			v.image, about(has), new(byteSize(o.new.size))))
 	}
@@ -207,6 +218,7 @@ func (v *volume) source() status.Source {
 	if v.fs != nil {
 		s.FS, s.Space, s.Device = v.fs.Stats, v.fs.Space, v.stats.Counts
 		s.Scrub, s.StartScrub, s.Damaged = v.fs.ScrubStatus, v.fs.Scrub, v.fs.DamagedBlocks
+		s.Grow = v.grow
 	}
 	return s
 }

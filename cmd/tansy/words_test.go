@@ -68,14 +68,14 @@ func TestWrongArguments(t *testing.T) {
 		{"xyzzy", 2, `tansy: there is no command "xyzzy"`},
 		{"help srve", 2, `tansy: there is no command "srve": did you mean serve?`},
 		{"help serve more", 2, `tansy: "more" is one argument too many`},
-		{"--volume=V serve", 2, "tansy: a command is missing before --volume=V: tansy serve has it"},
+		{"--volume=V serve", 2, "tansy: a command is missing before --volume=V: tansy serve and tansy grow have it"},
 		{"--size", 2, "tansy: a command is missing before --size: tansy serve, tansy mkfs and tansy grow have it"},
 		{"--xyzzy", 2, "tansy: a command is missing before --xyzzy"},
 
 		{"backup F", 2, `tansy: there is no command "backup" yet; copying a volume is the way to back it up, and to restore`},
 		{"snapshot", 2, `tansy: there is no command "snapshot" yet; copying a volume is the way to back it up, and to`},
 		{"restore", 2, `tansy: there is no command "restore" yet; copying a volume is the way to back it up, and to`},
-		{"resize F", 2, `tansy: there is no command "resize" yet; a volume keeps its size: docs/guide/operations.md`},
+		{"shrink F", 2, `tansy: there is no command "shrink" yet; a volume never becomes smaller`},
 
 		{"mkfs", 2, "tansy mkfs: the argument VOLUME is missing"},
 		{"mount", 2, "tansy mount: the arguments VOLUME and DIR are missing"},

@@ -26,20 +26,19 @@ func wrongCommand(what string) int {
 var otherNames = map[string]string{
 	"fsck": "check", "verify": "check", "format": "mkfs", "create": "mkfs", "init": "mkfs", "start": "serve",
 	"run": "serve", "nfsd": "serve", "fstrim": "trim", "status": "top", "stat": "top", "exportfs": "exports",
-	"benchmark": "bench", "test": "conform", "fix": "repair",
+	"resize": "grow", "extend": "grow", "benchmark": "bench", "test": "conform", "fix": "repair",
 }
 
 // notYet are commands that there are none of, with what to do in their place.
 var notYet = map[string]string{
 	"backup": backUp, "snapshot": backUp, "clone": backUp, "restore": backUp,
-	"grow": sizeKept, "resize": sizeKept, "extend": sizeKept, "shrink": sizeKept,
+	"shrink": sizeKept,
 }
 
 const (
 	backUp = "copying a volume is the way to back it up, and to restore it: " +
 		"docs/guide/operations.md, \"Back up\", says how"
-	sizeKept = "a volume keeps its size: docs/guide/operations.md, \"A device larger than its volume\", " +
-		"says how to come to another one"
+	sizeKept = "a volume never becomes smaller: make a smaller one, serve or mount both, and copy the files"
 )
 
 // noCommand says that there is no command of that name, and which one may be meant.

@@ -7,13 +7,16 @@
 //	/healthz      200 unless every volume refuses changes for good: restart or look after it
 //	/readyz       200 while the server serves, and all volumes are well: a balancer may send clients
 //	/scrub        POST: a scrub of every open volume is asked for; the answer is how each was before ([]Volume)
+//	/grow         POST: a volume uses what its device became larger by (Growth; the answer is a Growing a line)
 //
-// All else is read only, and nothing waits for the device. Requests have to name an address, localhost, or a name that
+// All else is read only, and nothing but /grow waits for the device. That is for requests from a loopback address
+// alone. Requests have to name an address, localhost, or a name that
 // the server knows as its own (AnswerTo). There is no other access control: whoever reaches the address sees the
 // addresses of the clients, and names that warnings contain. Keep it on loopback or a network of administrators.
 package status
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -22,6 +25,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"tansy/disk"
@@ -39,8 +43,8 @@ type Config struct {
 	Log               *daemon.Log
 }
 
-// Sources are where the numbers of a server come from. All of them return at once, and may be
-// called concurrently.
+// Sources are where the numbers of a server come from. All of them but Grow return at once, and all may be called
+// concurrently.
 type Sources struct {
 	Address string // of NFS
 	RPC     func() oncrpc.Stats
@@ -58,6 +62,10 @@ type Source struct {
 	Scrub      func() fs.ScrubStatus
 	StartScrub func()
 	Damaged    func() int // blocks found damaged so far
+
+	// Grow has the volume use what its device became larger by, but for the bytes behind it that are of no use. An error
+	// says why not; it wraps ErrMisuse if g is wrong. It does not return at once, but soon after ctx ended.
+	Grow func(ctx context.Context, g Growth, progress func(done, total uint64)) (_ fs.Growth, behind uint64, err error)
 }
 
 // open tells if there are numbers.
@@ -100,6 +108,7 @@ type Status struct {
 	quit  chan struct{}
 
 	history history
+	asking  sync.WaitGroup // requests that ask a source without mu
 }
 
 // New returns the status of a server that starts.
@@ -128,11 +137,12 @@ func (s *Status) Serve(from Sources) {
 // Stop says that the server stops. The sources are asked no more when it has returned.
 func (s *Status) Stop() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.state == Serving {
 		close(s.quit)
 	}
 	s.state, s.from = Stopping, nil
+	s.mu.Unlock()
+	s.asking.Wait()
 }
 
 // run notes the history until Stop.
@@ -191,6 +201,7 @@ func (s *Status) Handler() http.Handler {
 		w.Write(s.metrics())
 	})
 	m.HandleFunc("POST /scrub", s.startScrub)
+	m.HandleFunc("POST /grow", s.grow)
 	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		_, err, all := s.ready()
 		if !all {
@@ -205,7 +216,7 @@ func (s *Status) Handler() http.Handler {
 		}
 		answer(w, err)
 	})
-	ours := http.NewCrossOriginProtection().Handler(m) // no page of others starts a scrub
+	ours := http.NewCrossOriginProtection().Handler(m) // no page of others starts anything
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", contentPolicy)

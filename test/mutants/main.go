@@ -67,7 +67,10 @@ var (
 	machines   = []string{"./nfs/server", "-run", "TwoMachines"}
 	gates      = []string{"./internal/closing", "-failfast"}
 	ends       = []string{"./journal", "-run", "CloseRefuses"}
-	growing    = []string{"./fs", "-run", "Grow"}
+	growing    = []string{"./fs", "-run", "Grow", "-skip", "InUse"}
+	inUse      = []string{"./fs", "-run", "Grow.*InUse|Growth.*InUse|MayGrow", "-skip", "Crash", "-timeout", "2m"}
+	remeasures = []string{"./disk", "-run", "Remeasure"}
+	growServed = []string{"./cmd/tansy", "-run", "GrowServed|ServeGrow|IsServer|GrowUnsized"}
 	growth     = []string{"./internal/runtime/dtxn", "-run", "Ends", "-timeout", "1m", "-failfast"}
 	extents    = []string{"./fs/...", "-run", "Ends|Extend", "-timeout", "1m"}
 	statuses   = []string{"./ops/status"}

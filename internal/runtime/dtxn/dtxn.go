@@ -138,6 +138,10 @@ func (s *System) committed(b uint64) ([]byte, error) {
 // Look reads from the device whether the volume is another server's now, and is Lost then.
 func (s *System) Look() error { return s.j.Look() }
 
+// Barrier is a barrier of the device, for who writes to blocks that are not the journal's. If it fails, so does all
+// that follows.
+func (s *System) Barrier() error { return s.j.Barrier() }
+
 // Lost is an error if the volume was seen to be another server's now.
 func (s *System) Lost() error { return s.j.Lost() }
 

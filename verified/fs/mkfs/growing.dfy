@@ -256,4 +256,15 @@ module Growing {
       }
     }
   }
+  // A volume may grow while it is in use. Growth touches the superblocks, and what is behind them; all else that uses
+  // the volume touches what lies between: so the device is j but for the former, and i but for the latter. What growth
+  // alone would have left of w is left of j then.
+  lemma Beside(w: Img, j: Img, s: Super, t: Super, n: int, i: Img, k: Img)
+    requires |j| == |w| == |i| == |k| && 2 <= s.extent.room as int <= |w| && (Old(w, s, i) || New(w, s, t, n, i))
+    requires j[0] == w[0] && j[s.extent.room as int - 1] == w[s.extent.room as int - 1]
+    requires forall a {:trigger k[a]} :: 0 <= a < |k| ==>
+      k[a] == if 0 < a < s.extent.room as int - 1 then j[a] else i[a]
+    ensures Old(w, s, i) ==> Old(j, s, k)
+    ensures New(w, s, t, n, i) ==> New(j, s, t, n, k)
+  { }
 }

@@ -877,6 +877,9 @@
     ("mkfs/growing", "grow: it holds something else", "if Place(s, a) == None then Zeros(4096) else", "if Place(s, a) == None then [] else", "*Growing*SameVolume"),
     ("mkfs/growing", "mkfs: what home blocks lie in is not cleared", "        io := R.Zero(d, at, at + n);\n", "        io := true;\n", "*Growing*ClearHome"),
     ("mkfs/growing", "mkfs: cleared, but not durably", "        if io { io := d.Barrier(Recovering); }\n        if io {\n          forall x {:trigger Place(s, x)}", "        if io {\n          forall x {:trigger Place(s, x)}", "*Growing*ClearHome"),
+    ("mkfs/growing", "grow: others write superblocks meanwhile", "    requires j[0] == w[0] && j[s.extent.room as int - 1] == w[s.extent.room as int - 1]\n", "", "*Growing*Beside"),
+    ("mkfs/growing", "grow: others write behind the volume meanwhile", "then j[a] else i[a]\n", "then j[a] else if a < s.extent.room as int then i[a] else j[a]\n", "*Growing*Beside"),
+    ("mkfs/growing", "vacuity: growth in use", "    ensures New(w, s, t, n, i) ==> New(j, s, t, n, k)\n  { }\n", "    ensures New(w, s, t, n, i) ==> New(j, s, t, n, k)\n  { assert false; }\n", "*Growing*Beside"),
     ("mkfs/growing", "vacuity: growth", "      io := Commit(d, w, s, t, n);\n", "      io := Commit(d, w, s, t, n); assert false;\n", "*Growing*Grow"),
     ("mkfs/extents", "vacuity: what a volume needs", "    t := s.(extent := Extent(room + 1, dataEnd, inodeEnd, w));\n", "    t := s.(extent := Extent(room + 1, dataEnd, inodeEnd, w)); assert false;\n", "*Extents*Plan"),
 ]
