@@ -27,7 +27,7 @@ serve:
 
 # all tests that need Go alone
 test:
-	$(GO) test $(TEST_FLAGS) ./...
+	$(GO) test -timeout 20m $(TEST_FLAGS) ./...
 
 # A program with the race detector sleeps for a second when it is over, and the tests start hundreds: not here.
 RACE = GORACE="atexit_sleep_ms=0 $$GORACE"

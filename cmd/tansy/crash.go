@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -69,6 +70,10 @@ a link L.
 		if _, err := os.Lstat(*save); err == nil {
 			return misused(f, fmt.Sprintf("%s exists: give another FILE with --save, or remove it", shown(*save)))
 		}
+		if st, err := os.Stat(filepath.Dir(*save)); err != nil || !st.IsDir() {
+			return misused(f, fmt.Sprintf("%s is no folder for what is found: give another FILE with --save",
+				shown(filepath.Dir(*save))))
+		}
 		o := crash.Options{Seed: *seed, Images: *images}
 		lengths := []int{1, 2, 3}
 		if *length > 0 {
@@ -110,11 +115,10 @@ func explored(o crash.Options, lengths []int, duration time.Duration, save strin
 		if c.Sequences == 0 {
 			continue
 		}
-		what := "the sequence"
 		if n > 0 {
-			what = fmt.Sprintf("%d of %d sequences of %s", c.Sequences, c.All, count(n, "operation", "operations"))
+			fmt.Fprintf(stdout, "%d of %d sequences of %s, of which %d would be refused: %s\n",
+				c.Sequences, c.All, count(n, "operation", "operations"), c.Impossible, counted(c))
 		}
-		fmt.Fprintf(stdout, "%s: %s\n", what, counted(c))
 		if found != nil {
 			return faulty(found, o, save)
 		}

@@ -74,6 +74,9 @@ that is mounted, or used in another way, is refused with --force as well.
 		if what := zero(f, "size", "max-size", "log-size", "inodes", "replies"); what != "" {
 			return misused(f, what)
 		}
+		if most > 0 && most < size && given(f, "size") {
+			return misused(f, "--max-size is less than --size: give more, or leave it out")
+		}
 		if *ifMissing && (*force || remote(pos[0])) {
 			return misused(f, "--if-missing is for image files, and without --force")
 		}

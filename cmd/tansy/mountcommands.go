@@ -26,8 +26,9 @@ func exportedPaths(volumes []*volume, policies []*exports.Policy) (all []string)
 	return all
 }
 
-// printMount tells how to mount these paths. Linux needs the option with them, which begins with a comma.
-func printMount(w io.Writer, addr net.Addr, paths []string, option string) {
+// printMount tells how to mount these paths. Linux needs the option with them, which begins with a comma. locks: the
+// server has them.
+func printMount(w io.Writer, addr net.Addr, paths []string, option string, locks bool) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return
@@ -39,7 +40,7 @@ func printMount(w io.Writer, addr net.Addr, paths []string, option string) {
 	}
 	how := ""
 	for _, p := range paths {
-		how += mountCommands(host, port, p, option)
+		how += mountCommands(host, port, p, option, locks)
 	}
 	if how == "" {
 		how = "Nothing is exported.\n"
@@ -47,20 +48,23 @@ func printMount(w io.Writer, addr net.Addr, paths []string, option string) {
 	fmt.Fprintf(w, "listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, how)
 }
 
-// mountCommands are the commands that mount a path. There is no lock protocol: with
-// these options the client keeps its locks to itself (macOS's nolocks would refuse them).
-// A client of macOS speaks no TLS, so that an option leaves it out.
-func mountCommands(host, port, path, option string) string {
-	linux := "tcp"
+// mountCommands are the commands that mount a path. Without locks of the server the client has to keep its own to
+// itself (macOS's nolocks would refuse them). A client of macOS speaks no TLS, so that an option leaves it out.
+func mountCommands(host, port, path, option string, locks bool) string {
+	linux, nolock, locallocks := "tcp", "nolock,", "locallocks,"
+	if locks {
+		nolock, locallocks = "", ""
+	}
 	if strings.Contains(host, ":") { // an IPv6 address
 		host, linux = "["+host+"]", "proto=tcp6" // there plain tcp means IPv4
 	}
 	from := quoted(host + ":" + path)
 	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
-	if option != "" {
-		return fmt.Sprintf("Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard%s %s /mnt\n", linux, ports, option, from)
+	mount := fmt.Sprintf("Linux:  sudo mount -t nfs -o vers=3,%s,%s,%shard%s %s /mnt\n",
+		linux, ports, nolock, option, from)
+	if option == "" {
+		mount += fmt.Sprintf("macOS:  sudo mount -t nfs -o vers=3,tcp,%s,%shard,resvport,nfc %s /private/mnt\n",
+			ports, locallocks, from)
 	}
-	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
-macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport,nfc %s /private/mnt
-`, linux, ports, from, ports, from)
+	return mount
 }

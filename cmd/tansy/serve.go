@@ -360,7 +360,7 @@ func (s *serving) announce() error {
 	}
 	s.options.local.print(s.out, s.volumes[0])
 	for _, l := range s.sockets {
-		printMount(s.out, l.Addr(), exportedPaths(s.volumes, s.policies), s.options.tls.mountOption())
+		printMount(s.out, l.Addr(), exportedPaths(s.volumes, s.policies), s.options.tls.mountOption(), s.options.locks.on)
 	}
 	s.beside.Go(func() { balance(s.stop, s.options.heap(), s.volumes) })
 	s.beside.Go(func() { daemon.Watchdog(s.stop, func() { alive(s.volumes) }) })

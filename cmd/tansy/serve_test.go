@@ -136,14 +136,17 @@ func TestMountCommands(t *testing.T) {
 		"::1":       {"-o vers=3,proto=tcp6,port=9,mountport=9,nolock,hard '[::1]:/' /mnt\n", "resvport,nfc '[::1]:/' /private/mnt\n"},
 	} {
 		for _, s := range want {
-			if got := mountCommands(host, "9", "/", ""); !strings.Contains(got, s) {
+			if got := mountCommands(host, "9", "/", "", false); !strings.Contains(got, s) {
 				t.Errorf("%s: no %q in\n%s", host, s, got)
 			}
 		}
 	}
 	want := "Linux:  sudo mount -t nfs -o vers=3,tcp,port=9,mountport=9,nolock,hard,xprtsec=tls somewhere:/a /mnt\n"
-	if got := mountCommands("somewhere", "9", "/a", ",xprtsec=tls"); got != want {
+	if got := mountCommands("somewhere", "9", "/a", ",xprtsec=tls", false); got != want {
 		t.Errorf("with TLS: %s, want %s", got, want)
+	}
+	if got := mountCommands("somewhere", "9", "/", "", true); strings.Contains(got, "lock") {
+		t.Errorf("with locks of the server: %s", got)
 	}
 }
 

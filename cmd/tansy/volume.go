@@ -51,8 +51,8 @@ type opening struct {
 }
 
 // unsizedMost is how large a volume may become, in bytes, that serve makes with a size that nobody chose. From 16 TiB
-// on each installation would write one page more of the tree of codes. Below it a volume writes as many blocks as one of
-// one size, within 2 % (docs/guide/operations.md, "A larger volume").
+// on each installation would write one page more of the tree of codes. Below it a volume writes as many blocks as one
+// of one size, within 2 % (docs/guide/operations.md, "A larger volume").
 const unsizedMost = 16<<40 - 1<<30
 
 // open opens the volume, and makes it if it is missing and that is wanted.

@@ -3,7 +3,9 @@ package crash
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,10 +143,14 @@ func Parse(text string) ([]Step, error) {
 		}
 		k, ok := kinds[words[0]]
 		if !ok {
-			return nil, fmt.Errorf("line %d: there is no step %q", i+1, words[0])
+			return nil, fmt.Errorf("line %d: there is no step %q: give one of %s", i+1, words[0],
+				strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 		}
 		if len(words)-1 != k.args {
-			return nil, fmt.Errorf("line %d: %s takes %d arguments, not %d", i+1, words[0], k.args, len(words)-1)
+			return nil, fmt.Errorf("line %d: %s takes %d words behind it, not %d", i+1, words[0], k.args, len(words)-1)
+		}
+		if err := bounded(words); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		steps = append(steps, Step(strings.Join(words, " ")))
 	}
@@ -156,6 +162,29 @@ func Parse(text string) ([]Step, error) {
 			steps[i])
 	}
 	return steps, nil
+}
+
+// mostBytes is the largest range of bytes of a step: one that a transaction takes at once.
+const mostBytes = 256 << 10
+
+// bounded looks at the numbers of a step.
+func bounded(words []string) error {
+	switch words[0] {
+	case "write", "unstable", "allocate", "punch", "zero":
+		n, err := numbers(words[2:])
+		if err == nil && n[1] > mostBytes {
+			err = fmt.Errorf("a step has at most %d bytes", mostBytes)
+		}
+		return err
+	case "truncate":
+		_, err := numbers(words[2:])
+		return err
+	case "chmod":
+		if _, err := strconv.ParseUint(words[2], 8, 12); err != nil {
+			return fmt.Errorf("%q is no mode in octal", words[2])
+		}
+	}
+	return nil
 }
 
 // name is the first word of a step.

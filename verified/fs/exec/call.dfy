@@ -63,6 +63,28 @@ module Calls {
       record, later, commits, result := false, false, 0, SERVERFAULT;
       Refuse(Durable.IO);
     }
+    // What a procedure has come to, put here in one step: of one that enters a name, of one that changes a file, and of
+    // RENAME.
+    method Enter(result: uint32, ino: uint64, file: Bytes?, before: Bytes?, after: Bytes?, later: bool)
+      modifies this`result, this`ino, this`file, this`before, this`after, this`later
+      ensures this.result == result && this.ino == ino && this.file == file && this.before == before &&
+        this.after == after && this.later == later
+    {
+      this.result, this.ino, this.file, this.later := result, ino, file, later;
+      this.before, this.after := before, after;
+    }
+    method Change(result: uint32, before: Bytes?, after: Bytes?, later: bool)
+      modifies this`result, this`before, this`after, this`later
+      ensures this.result == result && this.before == before && this.after == after && this.later == later
+    { this.result, this.before, this.after, this.later := result, before, after, later; }
+    method Move(result: uint32, before: Bytes?, after: Bytes?, before2: Bytes?, after2: Bytes?, later: bool)
+      modifies this`result, this`before, this`after, this`before2, this`after2, this`later
+      ensures this.result == result && this.before == before && this.after == after &&
+        this.before2 == before2 && this.after2 == after2 && this.later == later
+    {
+      this.result, this.before, this.after, this.later := result, before, after, later;
+      this.before2, this.after2 := before2, after2;
+    }
     // Work that is the server's own, and none of the procedures, has come to its end.
     method Done() modifies this`result ensures result == 0 { result := 0; }
     // the work under way has come to something

@@ -137,21 +137,25 @@ module OnceCalls {
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
-    again, call.before, call.later := false, null, false;
+    var st, ino, file, before, after, later := 0, 0, null, null, null, false;
+    again := false;
     if look {
-      again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { call.result := 0; return; }
+      again, ino, file, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
     }
-    call.result, call.ino, call.file, call.before, call.after, call.later := CO.Create(txn, d, c, dino, dgen, name, how,
-      a, verf, s, ns);
-    if call.result == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
+    if !again {
+      st, ino, file, before, after, later := CO.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns);
+      if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, file); }
+    }
+    call.Enter(st, ino, file, before, after, later);
   }
 
   method Mkdir(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
     uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (again: bool)
-    modifies call`result, call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
+    modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes,
+      txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures call.later == old(call.later)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(call.result, again, call.ino, call.file, call.before, call.after))
     ensures call.result == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
@@ -162,20 +166,25 @@ module OnceCalls {
       call.result)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
-    again, call.before := false, null;
+    var st, ino, file, before, after := 0, 0, null, null, null;
+    again := false;
     if look {
-      again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { call.result := 0; return; }
+      again, ino, file, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
     }
-    call.result, call.ino, call.file, call.before, call.after := CO.Mkdir(txn, d, c, dino, dgen, name, a, s, ns);
-    if call.result == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
+    if !again {
+      st, ino, file, before, after := CO.Mkdir(txn, d, c, dino, dgen, name, a, s, ns);
+      if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, file); }
+    }
+    call.Enter(st, ino, file, before, after, call.later);
   }
 
   method Symlink(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
     uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (again: bool)
-    modifies call`result, call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
+    modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes,
+      txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures call.later == old(call.later)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(call.result, again, call.ino, call.file, call.before, call.after))
     ensures call.result == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen),
@@ -187,21 +196,25 @@ module OnceCalls {
     ensures Lacking(txn, old(StockOf(txn, d)), Room.SymlinkNeeds(target.data), call.result) || old(NoPlace(d, dino,
       name.data))
   {
-    again, call.before := false, null;
+    var st, ino, file, before, after := 0, 0, null, null, null;
+    again := false;
     if look {
-      again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { call.result := 0; return; }
+      again, ino, file, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
     }
-    call.result, call.ino, call.file, call.before, call.after := CO.Symlink(txn, d, c, dino, dgen, name, a, target, s,
-      ns);
-    if call.result == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
+    if !again {
+      st, ino, file, before, after := CO.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns);
+      if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, file); }
+    }
+    call.Enter(st, ino, file, before, after, call.later);
   }
 
   method Mknod(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
     uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (again: bool)
-    modifies call`result, call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
+    modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes,
+      txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures call.later == old(call.later)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(call.result, again, call.ino, call.file, call.before, call.after))
     ensures call.result == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
@@ -212,21 +225,24 @@ module OnceCalls {
       maj, min, call.result)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
-    again, call.before := false, null;
+    var st, ino, file, before, after := 0, 0, null, null, null;
+    again := false;
     if look {
-      again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { call.result := 0; return; }
+      again, ino, file, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
     }
-    call.result, call.ino, call.file, call.before, call.after := CO.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min,
-      s, ns);
-    if call.result == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
+    if !again {
+      st, ino, file, before, after := CO.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns);
+      if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, file); }
+    }
+    call.Enter(st, ino, file, before, after, call.later);
   }
 
   method Link(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino:
     uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
     returns (again: bool)
-    modifies call`result, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.slots
+    modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures call.ino == old(call.ino) && call.later == old(call.later)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since,
       O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(call.result, again, ino, call.file,
         call.before, call.after))
@@ -238,15 +254,19 @@ module OnceCalls {
       call.result)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
-    again, call.before := false, null;
+    var st, file, before, after := 0, null, null, null;
+    again := false;
     if look {
-      again, call.file, call.after := LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name);
-      if again { call.result := 0; return; }
+      again, file, after := LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name);
     }
-    call.result, call.file, call.before, call.after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);
-    if call.result != 0 || r == null { return; }
-    var cs, cns := GetCtime(call.file);
-    Keep(txn, i, r, ino, gen, cs, cns);
+    if !again {
+      st, file, before, after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);
+      if st == 0 && r != null {
+        var cs, cns := GetCtime(file);
+        Keep(txn, i, r, ino, gen, cs, cns);
+      }
+    }
+    call.Enter(st, call.ino, file, before, after, call.later);
   }
 
   // sub: RMDIR, else REMOVE
@@ -269,13 +289,16 @@ module OnceCalls {
       call.result)
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
-    again, call.before, call.later := false, null, false;
+    var st, before, after, later := 0, null, null, false;
+    again := false;
     if look {
-      again, call.after := UnlinkedAgain(txn, d, i, r, since, dino, dgen, name);
-      if again { call.result := 0; return; }
+      again, after := UnlinkedAgain(txn, d, i, r, since, dino, dgen, name);
     }
-    call.result, call.before, call.after, call.later := RM.Remove(txn, d, c, dino, dgen, name, sub, s, ns);
-    if call.result == 0 && r != null { Keep(txn, i, r, 0, 0, 0, 0); }
+    if !again {
+      st, before, after, later := RM.Remove(txn, d, c, dino, dgen, name, sub, s, ns);
+      if st == 0 && r != null { Keep(txn, i, r, 0, 0, 0, 0); }
+    }
+    call.Change(st, before, after, later);
   }
 
   method Rename(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino:
@@ -301,21 +324,49 @@ module OnceCalls {
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), call.result) || old(NoPlace(d, tino, tname.data))
   {
-    again, call.before, call.before2, call.later := false, null, null, false;
+    var st, before, after, before2, after2, later := 0, null, null, null, null, false;
+    again := false;
     if look {
-      again, call.after, call.after2 := RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname);
-      if again { call.result := 0; return; }
+      again, after, after2 := RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname);
     }
+    if !again {
+      st, before, after, before2, after2, later := RenameAnew(txn, d, i, r, c, fino, fgen, fname, tino, tgen, tname, s,
+        ns);
+    }
+    call.Move(st, before, after, before2, after2, later);
+  }
+
+  // RENAME, if it did not come again
+  method RenameAnew(txn: Txn, d: DirFs, place: uint64, r: Bytes?, c: Cred, fino: uint64, fgen: uint64, fname: Bytes,
+    tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, before: Bytes?, after: Bytes?, before2: Bytes?, after2: Bytes?, later: bool)
+    modifies d.Repr(), txn.blocks, txn.slots
+    requires Ready(txn, d, place, r, false)
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures st == 0 ==> Sound(d)
+    ensures st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, place, r, AbsOf(d),
+      O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
+    ensures st != 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+    ensures st == 0 ==> Reply(fino, before).Some? && Reply(fino, after).Some?
+    ensures st == 0 ==> Reply(tino, before2).Some? && Reply(tino, after2).Some?
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, before)) &&
+      N.Seen(old(AbsOf(d)), tino, Reply(tino, before2))
+    ensures st == 0 ==> R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data,
+      N.Handle(tino, tgen), tname.data, N.Time(s, ns), N.Wcc(Reply(fino, before).x, Reply(fino, after).x),
+      N.Wcc(Reply(tino, before2).x, Reply(tino, after2).x))
+    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+      tname.data, st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, tino, tname.data))
+  {
     ghost var pre := AbsOf(d);
-    call.result, call.before, call.after, call.before2, call.after2, call.later := RN.Rename(txn, d, c, fino, fgen,
-      fname, tino, tgen, tname, s, ns);
-    if call.result != 0 || r == null { return; }
+    st, before, after, before2, after2, later := RN.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
+    if st != 0 || r == null { return; }
     RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data,
-      N.Time(s, ns),
-      N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x), N.Wcc(Reply(tino, call.before2).x, Reply(tino,
-        call.after2).x));
+      N.Time(s, ns), N.Wcc(Reply(fino, before).x, Reply(fino, after).x), N.Wcc(Reply(tino, before2).x,
+        Reply(tino, after2).x));
     var ok, found, ino, gen, node, dir := Entry(txn, d, tino, tgen, tname);
-    Keep(txn, i, r, ino, gen, 0, 0);
+    Keep(txn, place, r, ino, gen, 0, 0);
   }
 
   method Setattr(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred,
@@ -334,15 +385,18 @@ module OnceCalls {
     ensures call.result == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
-    call.ino, again, call.before, call.later := ino, false, null, false;
+    var st, before, after, later := 0, null, null, false;
+    call.ino, again := ino, false;
     if look {
-      again, call.after := SetAgain(txn, d, i, r, since, ino, gen);
-      if again { call.result := 0; return; }
+      again, after := SetAgain(txn, d, i, r, since, ino, gen);
     }
-    call.result, call.before, call.after, call.later := AttributeOps.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s,
-      ns);
-    if call.result != 0 || r == null { return; }
-    var cs, cns := GetCtime(call.after);
-    Keep(txn, i, r, ino, gen, cs, cns);
+    if !again {
+      st, before, after, later := AttributeOps.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns);
+      if st == 0 && r != null {
+        var cs, cns := GetCtime(after);
+        Keep(txn, i, r, ino, gen, cs, cns);
+      }
+    }
+    call.Change(st, before, after, later);
   }
 }

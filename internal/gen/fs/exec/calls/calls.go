@@ -82,6 +82,17 @@ func (_this *Call) Make(procedure uint32, stability uint32, deferred bool, bytes
 	_this.Record, _this.Later, _this.Result = false, false, SERVERFAULT()
 	_this.Refuse(nfsdurable.IO())
 }
+func (_this *Call) Enter(result uint32, ino uint64, file *dbytes.Bytes, before *dbytes.Bytes, after *dbytes.Bytes, later bool) {
+	_this.Result, _this.Ino, _this.File, _this.Later = result, ino, file, later
+	_this.Before, _this.After = before, after
+}
+func (_this *Call) Change(result uint32, before *dbytes.Bytes, after *dbytes.Bytes, later bool) {
+	_this.Result, _this.Before, _this.After, _this.Later = result, before, after, later
+}
+func (_this *Call) Move(result uint32, before *dbytes.Bytes, after *dbytes.Bytes, before2 *dbytes.Bytes, after2 *dbytes.Bytes, later bool) {
+	_this.Result, _this.Before, _this.After, _this.Later = result, before, after, later
+	_this.Before2, _this.After2 = before2, after2
+}
 func (_this *Call) Done() {
 	_this.Result = uint32(0)
 }

@@ -40,7 +40,20 @@ func KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, in
 func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
-	again, call.Before, call.Later = false, (*dbytes.Bytes)(nil), false
+	var st uint32
+	var _ = st
+	var ino uint64
+	var _ = ino
+	var file *dbytes.Bytes
+	var _ = file
+	var before *dbytes.Bytes
+	var _ = before
+	var after *dbytes.Bytes
+	var _ = after
+	var later bool
+	var _ = later
+	st, ino, file, before, after, later = uint32(0), uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
+	again = false
 	if look {
 		var out1 bool
 		var _ = out1
@@ -52,42 +65,52 @@ func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 		var _ = out4
 		out1, out2, out3, out4 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
 		again = out1
-		call.Ino = out2
-		call.File = out3
-		call.After = out4
-		if again {
-			call.Result = uint32(0)
-			return again
+		ino = out2
+		file = out3
+		after = out4
+	}
+	if !again {
+		var out5 uint32
+		var _ = out5
+		var out6 uint64
+		var _ = out6
+		var out7 *dbytes.Bytes
+		var _ = out7
+		var out8 *dbytes.Bytes
+		var _ = out8
+		var out9 *dbytes.Bytes
+		var _ = out9
+		var out10 bool
+		var _ = out10
+		out5, out6, out7, out8, out9, out10 = createops.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+		st = out5
+		ino = out6
+		file = out7
+		before = out8
+		after = out9
+		later = out10
+		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+			KeepMade(txn, d, i, r, ino, file)
 		}
 	}
-	var out5 uint32
-	var _ = out5
-	var out6 uint64
-	var _ = out6
-	var out7 *dbytes.Bytes
-	var _ = out7
-	var out8 *dbytes.Bytes
-	var _ = out8
-	var out9 *dbytes.Bytes
-	var _ = out9
-	var out10 bool
-	var _ = out10
-	out5, out6, out7, out8, out9, out10 = createops.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	call.Result = out5
-	call.Ino = out6
-	call.File = out7
-	call.Before = out8
-	call.After = out9
-	call.Later = out10
-	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
-		KeepMade(txn, d, i, r, call.Ino, call.File)
-	}
+	call.Enter(st, ino, file, before, after, later)
 	return again
 }
 func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
-	again, call.Before = false, (*dbytes.Bytes)(nil)
+	var st uint32
+	var _ = st
+	var ino uint64
+	var _ = ino
+	var file *dbytes.Bytes
+	var _ = file
+	var before *dbytes.Bytes
+	var _ = before
+	var after *dbytes.Bytes
+	var _ = after
+	st, ino, file, before, after = uint32(0), uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
+	again = false
 	if look {
 		var out1 bool
 		var _ = out1
@@ -99,39 +122,49 @@ func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 		var _ = out4
 		out1, out2, out3, out4 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
 		again = out1
-		call.Ino = out2
-		call.File = out3
-		call.After = out4
-		if again {
-			call.Result = uint32(0)
-			return again
+		ino = out2
+		file = out3
+		after = out4
+	}
+	if !again {
+		var out5 uint32
+		var _ = out5
+		var out6 uint64
+		var _ = out6
+		var out7 *dbytes.Bytes
+		var _ = out7
+		var out8 *dbytes.Bytes
+		var _ = out8
+		var out9 *dbytes.Bytes
+		var _ = out9
+		out5, out6, out7, out8, out9 = createops.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+		st = out5
+		ino = out6
+		file = out7
+		before = out8
+		after = out9
+		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+			KeepMade(txn, d, i, r, ino, file)
 		}
 	}
-	var out5 uint32
-	var _ = out5
-	var out6 uint64
-	var _ = out6
-	var out7 *dbytes.Bytes
-	var _ = out7
-	var out8 *dbytes.Bytes
-	var _ = out8
-	var out9 *dbytes.Bytes
-	var _ = out9
-	out5, out6, out7, out8, out9 = createops.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	call.Result = out5
-	call.Ino = out6
-	call.File = out7
-	call.Before = out8
-	call.After = out9
-	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
-		KeepMade(txn, d, i, r, call.Ino, call.File)
-	}
+	call.Enter(st, ino, file, before, after, call.Later)
 	return again
 }
 func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
-	again, call.Before = false, (*dbytes.Bytes)(nil)
+	var st uint32
+	var _ = st
+	var ino uint64
+	var _ = ino
+	var file *dbytes.Bytes
+	var _ = file
+	var before *dbytes.Bytes
+	var _ = before
+	var after *dbytes.Bytes
+	var _ = after
+	st, ino, file, before, after = uint32(0), uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
+	again = false
 	if look {
 		var out1 bool
 		var _ = out1
@@ -143,39 +176,49 @@ func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 		var _ = out4
 		out1, out2, out3, out4 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
 		again = out1
-		call.Ino = out2
-		call.File = out3
-		call.After = out4
-		if again {
-			call.Result = uint32(0)
-			return again
+		ino = out2
+		file = out3
+		after = out4
+	}
+	if !again {
+		var out5 uint32
+		var _ = out5
+		var out6 uint64
+		var _ = out6
+		var out7 *dbytes.Bytes
+		var _ = out7
+		var out8 *dbytes.Bytes
+		var _ = out8
+		var out9 *dbytes.Bytes
+		var _ = out9
+		out5, out6, out7, out8, out9 = createops.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+		st = out5
+		ino = out6
+		file = out7
+		before = out8
+		after = out9
+		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+			KeepMade(txn, d, i, r, ino, file)
 		}
 	}
-	var out5 uint32
-	var _ = out5
-	var out6 uint64
-	var _ = out6
-	var out7 *dbytes.Bytes
-	var _ = out7
-	var out8 *dbytes.Bytes
-	var _ = out8
-	var out9 *dbytes.Bytes
-	var _ = out9
-	out5, out6, out7, out8, out9 = createops.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	call.Result = out5
-	call.Ino = out6
-	call.File = out7
-	call.Before = out8
-	call.After = out9
-	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
-		KeepMade(txn, d, i, r, call.Ino, call.File)
-	}
+	call.Enter(st, ino, file, before, after, call.Later)
 	return again
 }
 func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
-	again, call.Before = false, (*dbytes.Bytes)(nil)
+	var st uint32
+	var _ = st
+	var ino uint64
+	var _ = ino
+	var file *dbytes.Bytes
+	var _ = file
+	var before *dbytes.Bytes
+	var _ = before
+	var after *dbytes.Bytes
+	var _ = after
+	st, ino, file, before, after = uint32(0), uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
+	again = false
 	if look {
 		var out1 bool
 		var _ = out1
@@ -187,39 +230,47 @@ func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 		var _ = out4
 		out1, out2, out3, out4 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
 		again = out1
-		call.Ino = out2
-		call.File = out3
-		call.After = out4
-		if again {
-			call.Result = uint32(0)
-			return again
+		ino = out2
+		file = out3
+		after = out4
+	}
+	if !again {
+		var out5 uint32
+		var _ = out5
+		var out6 uint64
+		var _ = out6
+		var out7 *dbytes.Bytes
+		var _ = out7
+		var out8 *dbytes.Bytes
+		var _ = out8
+		var out9 *dbytes.Bytes
+		var _ = out9
+		out5, out6, out7, out8, out9 = createops.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+		st = out5
+		ino = out6
+		file = out7
+		before = out8
+		after = out9
+		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+			KeepMade(txn, d, i, r, ino, file)
 		}
 	}
-	var out5 uint32
-	var _ = out5
-	var out6 uint64
-	var _ = out6
-	var out7 *dbytes.Bytes
-	var _ = out7
-	var out8 *dbytes.Bytes
-	var _ = out8
-	var out9 *dbytes.Bytes
-	var _ = out9
-	out5, out6, out7, out8, out9 = createops.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	call.Result = out5
-	call.Ino = out6
-	call.File = out7
-	call.Before = out8
-	call.After = out9
-	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
-		KeepMade(txn, d, i, r, call.Ino, call.File)
-	}
+	call.Enter(st, ino, file, before, after, call.Later)
 	return again
 }
 func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
-	again, call.Before = false, (*dbytes.Bytes)(nil)
+	var st uint32
+	var _ = st
+	var file *dbytes.Bytes
+	var _ = file
+	var before *dbytes.Bytes
+	var _ = before
+	var after *dbytes.Bytes
+	var _ = after
+	st, file, before, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
+	again = false
 	if look {
 		var out1 bool
 		var _ = out1
@@ -229,47 +280,54 @@ func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *db
 		var _ = out3
 		out1, out2, out3 = records.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
 		again = out1
-		call.File = out2
-		call.After = out3
-		if again {
-			call.Result = uint32(0)
-			return again
+		file = out2
+		after = out3
+	}
+	if !again {
+		var out4 uint32
+		var _ = out4
+		var out5 *dbytes.Bytes
+		var _ = out5
+		var out6 *dbytes.Bytes
+		var _ = out6
+		var out7 *dbytes.Bytes
+		var _ = out7
+		out4, out5, out6, out7 = removeops.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+		st = out4
+		file = out5
+		before = out6
+		after = out7
+		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+			var cs uint64
+			var _ = cs
+			var cns uint32
+			var _ = cns
+			var out8 uint64
+			var _ = out8
+			var out9 uint32
+			var _ = out9
+			out8, out9 = inodeformat.GetCtime(file)
+			cs = out8
+			cns = out9
+			records.Keep(txn, i, r, ino, gen, cs, cns)
 		}
 	}
-	var out4 uint32
-	var _ = out4
-	var out5 *dbytes.Bytes
-	var _ = out5
-	var out6 *dbytes.Bytes
-	var _ = out6
-	var out7 *dbytes.Bytes
-	var _ = out7
-	out4, out5, out6, out7 = removeops.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	call.Result = out4
-	call.File = out5
-	call.Before = out6
-	call.After = out7
-	if call.Result != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return again
-	}
-	var cs uint64
-	var _ = cs
-	var cns uint32
-	var _ = cns
-	var out8 uint64
-	var _ = out8
-	var out9 uint32
-	var _ = out9
-	out8, out9 = inodeformat.GetCtime(call.File)
-	cs = out8
-	cns = out9
-	records.Keep(txn, i, r, ino, gen, cs, cns)
+	call.Enter(st, call.Ino, file, before, after, call.Later)
 	return again
 }
 func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
-	again, call.Before, call.Later = false, (*dbytes.Bytes)(nil), false
+	var st uint32
+	var _ = st
+	var before *dbytes.Bytes
+	var _ = before
+	var after *dbytes.Bytes
+	var _ = after
+	var later bool
+	var _ = later
+	st, before, after, later = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
+	again = false
 	if look {
 		var out1 bool
 		var _ = out1
@@ -277,34 +335,46 @@ func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 		var _ = out2
 		out1, out2 = records.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
 		again = out1
-		call.After = out2
-		if again {
-			call.Result = uint32(0)
-			return again
+		after = out2
+	}
+	if !again {
+		var out3 uint32
+		var _ = out3
+		var out4 *dbytes.Bytes
+		var _ = out4
+		var out5 *dbytes.Bytes
+		var _ = out5
+		var out6 bool
+		var _ = out6
+		out3, out4, out5, out6 = removeops.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+		st = out3
+		before = out4
+		after = out5
+		later = out6
+		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+			records.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 		}
 	}
-	var out3 uint32
-	var _ = out3
-	var out4 *dbytes.Bytes
-	var _ = out4
-	var out5 *dbytes.Bytes
-	var _ = out5
-	var out6 bool
-	var _ = out6
-	out3, out4, out5, out6 = removeops.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	call.Result = out3
-	call.Before = out4
-	call.After = out5
-	call.Later = out6
-	if call.Result == uint32(0) && r != (*dbytes.Bytes)(nil) {
-		records.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
-	}
+	call.Change(st, before, after, later)
 	return again
 }
 func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
-	again, call.Before, call.Before2, call.Later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
+	var st uint32
+	var _ = st
+	var before *dbytes.Bytes
+	var _ = before
+	var after *dbytes.Bytes
+	var _ = after
+	var before2 *dbytes.Bytes
+	var _ = before2
+	var after2 *dbytes.Bytes
+	var _ = after2
+	var later bool
+	var _ = later
+	st, before, after, before2, after2, later = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
+	again = false
 	if look {
 		var out1 bool
 		var _ = out1
@@ -314,34 +384,67 @@ func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 		var _ = out3
 		out1, out2, out3 = records.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
 		again = out1
-		call.After = out2
-		call.After2 = out3
-		if again {
-			call.Result = uint32(0)
-			return again
-		}
+		after = out2
+		after2 = out3
 	}
-	var out4 uint32
+	if !again {
+		var out4 uint32
+		var _ = out4
+		var out5 *dbytes.Bytes
+		var _ = out5
+		var out6 *dbytes.Bytes
+		var _ = out6
+		var out7 *dbytes.Bytes
+		var _ = out7
+		var out8 *dbytes.Bytes
+		var _ = out8
+		var out9 bool
+		var _ = out9
+		out4, out5, out6, out7, out8, out9 = RenameAnew(txn, d, i, r, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+		st = out4
+		before = out5
+		after = out6
+		before2 = out7
+		after2 = out8
+		later = out9
+	}
+	call.Move(st, before, after, before2, after2, later)
+	return again
+}
+func RenameAnew(txn *dtxn.Txn, d *directories.DirFs, place uint64, r *dbytes.Bytes, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
+	var st uint32 = 0
+	var _ = st
+	var before *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = before
+	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = after
+	var before2 *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = before2
+	var after2 *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = after2
+	var later bool = false
+	var _ = later
+	var out1 uint32
+	var _ = out1
+	var out2 *dbytes.Bytes
+	var _ = out2
+	var out3 *dbytes.Bytes
+	var _ = out3
+	var out4 *dbytes.Bytes
 	var _ = out4
 	var out5 *dbytes.Bytes
 	var _ = out5
-	var out6 *dbytes.Bytes
+	var out6 bool
 	var _ = out6
-	var out7 *dbytes.Bytes
-	var _ = out7
-	var out8 *dbytes.Bytes
-	var _ = out8
-	var out9 bool
-	var _ = out9
-	out4, out5, out6, out7, out8, out9 = renameops.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	call.Result = out4
-	call.Before = out5
-	call.After = out6
-	call.Before2 = out7
-	call.After2 = out8
-	call.Later = out9
-	if call.Result != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return again
+	out1, out2, out3, out4, out5, out6 = renameops.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = out1
+	before = out2
+	after = out3
+	before2 = out4
+	after2 = out5
+	later = out6
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return st, before, after, before2, after2, later
 	}
 	var ok bool
 	var _ = ok
@@ -355,32 +458,41 @@ func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	var _ = node
 	var dir *dbytes.Bytes
 	var _ = dir
-	var out10 bool
+	var out7 bool
+	var _ = out7
+	var out8 bool
+	var _ = out8
+	var out9 uint64
+	var _ = out9
+	var out10 uint64
 	var _ = out10
-	var out11 bool
+	var out11 *dbytes.Bytes
 	var _ = out11
-	var out12 uint64
+	var out12 *dbytes.Bytes
 	var _ = out12
-	var out13 uint64
-	var _ = out13
-	var out14 *dbytes.Bytes
-	var _ = out14
-	var out15 *dbytes.Bytes
-	var _ = out15
-	out10, out11, out12, out13, out14, out15 = records.Entry(txn, d, tino, tgen, tname)
-	ok = out10
-	found = out11
-	ino = out12
-	gen = out13
-	node = out14
-	dir = out15
-	records.Keep(txn, i, r, ino, gen, uint64(0), uint32(0))
-	return again
+	out7, out8, out9, out10, out11, out12 = records.Entry(txn, d, tino, tgen, tname)
+	ok = out7
+	found = out8
+	ino = out9
+	gen = out10
+	node = out11
+	dir = out12
+	records.Keep(txn, place, r, ino, gen, uint64(0), uint32(0))
+	return st, before, after, before2, after2, later
 }
 func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, a *attributeops.Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) bool {
 	var again bool = false
 	var _ = again
-	call.Ino, again, call.Before, call.Later = ino, false, (*dbytes.Bytes)(nil), false
+	var st uint32
+	var _ = st
+	var before *dbytes.Bytes
+	var _ = before
+	var after *dbytes.Bytes
+	var _ = after
+	var later bool
+	var _ = later
+	st, before, after, later = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
+	call.Ino, again = ino, false
 	if look {
 		var out1 bool
 		var _ = out1
@@ -388,40 +500,38 @@ func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 		var _ = out2
 		out1, out2 = records.SetAgain(txn, d, i, r, since, ino, gen)
 		again = out1
-		call.After = out2
-		if again {
-			call.Result = uint32(0)
-			return again
+		after = out2
+	}
+	if !again {
+		var out3 uint32
+		var _ = out3
+		var out4 *dbytes.Bytes
+		var _ = out4
+		var out5 *dbytes.Bytes
+		var _ = out5
+		var out6 bool
+		var _ = out6
+		out3, out4, out5, out6 = attributeops.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+		st = out3
+		before = out4
+		after = out5
+		later = out6
+		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
+			var cs uint64
+			var _ = cs
+			var cns uint32
+			var _ = cns
+			var out7 uint64
+			var _ = out7
+			var out8 uint32
+			var _ = out8
+			out7, out8 = inodeformat.GetCtime(after)
+			cs = out7
+			cns = out8
+			records.Keep(txn, i, r, ino, gen, cs, cns)
 		}
 	}
-	var out3 uint32
-	var _ = out3
-	var out4 *dbytes.Bytes
-	var _ = out4
-	var out5 *dbytes.Bytes
-	var _ = out5
-	var out6 bool
-	var _ = out6
-	out3, out4, out5, out6 = attributeops.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	call.Result = out3
-	call.Before = out4
-	call.After = out5
-	call.Later = out6
-	if call.Result != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return again
-	}
-	var cs uint64
-	var _ = cs
-	var cns uint32
-	var _ = cns
-	var out7 uint64
-	var _ = out7
-	var out8 uint32
-	var _ = out8
-	out7, out8 = inodeformat.GetCtime(call.After)
-	cs = out7
-	cns = out8
-	records.Keep(txn, i, r, ino, gen, cs, cns)
+	call.Change(st, before, after, later)
 	return again
 }
 
