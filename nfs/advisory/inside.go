@@ -144,14 +144,15 @@ func (t *Table) taken(x *file, who *owner, r Range) {
 	}
 }
 
-// accept gives an owner what it was offered with the wait at place i.
-func (t *Table) accept(x *file, who *owner, i int) {
+// accept gives an owner what it was offered with the wait at place i. It tells whether it was offered.
+func (t *Table) accept(x *file, who *owner, i int) bool {
 	w := waitAt(x.state, i)
 	if !w.Offered() {
-		return
+		return false
 	}
 	t.ended(w.Ticket())
 	t.put(x, who, locktable.Accept(x.state, uint64(i)))
+	return true
 }
 
 // leave ends the wait at place i.

@@ -214,14 +214,16 @@ func (r *run) step() {
 				if r.random.IntN(3) > 0 {
 					what = "accept"
 					m.accept(w)
-					r.table.Accept(offer)
+					if !r.table.Accept(offer) {
+						r.t.Fatalf("%s: the offer of %+v does not stand", what, w)
+					}
 				} else {
 					what = "refuse"
 					m.waits = slices.DeleteFunc(m.waits, func(x *modelWait) bool { return x == w })
 					r.table.Refuse(offer)
 				}
-			} else {
-				r.table.Accept(offer) // which does nothing
+			} else if r.table.Accept(offer) { // it does nothing
+				r.t.Fatalf("an offer is accepted that does not stand: %+v", w)
 			}
 		}
 	case 8:

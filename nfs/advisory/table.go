@@ -189,9 +189,10 @@ func (t *Table) Cancel(f File, o Owner, r Range, exclusive bool) (found bool) {
 	return found
 }
 
-// Accept gives an offered lock to whom it was offered. It does nothing if the offer does not stand any more.
-func (t *Table) Accept(o Offer) {
-	t.settle(o, func(x *file, who *owner, i int) { t.accept(x, who, i) })
+// Accept gives an offered lock to whom it was offered. It tells whether the offer stood; if not, it does nothing.
+func (t *Table) Accept(o Offer) (stood bool) {
+	t.settle(o, func(x *file, who *owner, i int) { stood = t.accept(x, who, i) })
+	return stood
 }
 
 // Refuse takes an offer back. It does nothing if the offer was accepted, or does not stand any more.

@@ -18,7 +18,7 @@ type Local struct {
 	kept   *reclaim.Volume // nil: locks of the volume do not outlive the server
 	volume [8]byte
 
-	// mu is held over calls of table, which tell those who wait: told takes no lock.
+	// mu is held over calls of table. These tell those who wait, as do those of clients, without mu: see offered.
 	mu    sync.Mutex
 	waits map[wanted]*localWait
 }
@@ -32,9 +32,11 @@ type wanted struct {
 }
 
 // localWait is a lock that threads of one owner wait for: one for all who want the same, since the table has one wait
-// of them.
+// of them. Nobody joins one that was told. The offer may not stand any more by then: another thread of the owner may
+// have taken it, and unlocked.
 type localWait struct {
 	users int
+	once  sync.Once // of the offer
 	offer advisory.Offer
 	told  chan struct{} // closed when there is the offer
 }
@@ -63,39 +65,50 @@ func (l *Local) Test(h fs.Handle, owner string, first, last uint64, exclusive bo
 }
 
 // Lock gives owner the lock. If somebody else has it, it waits until cancel is closed (EINTR); with cancel nil it does
-// not wait (EAGAIN). ENOLCK says that there are too many locks.
+// not wait (EAGAIN). ENOLCK says that there are too many locks, or that the server ends in the grace period.
 func (l *Local) Lock(h fs.Handle, owner string, first, last uint64, exclusive bool, cancel <-chan struct{}) error {
 	if err := l.await(cancel); err != nil {
 		return err
 	}
 	want := wanted{l.file(h), mine(owner), advisory.Range{First: first, Last: last}, exclusive}
-	l.mu.Lock()
-	w := l.waits[want]
-	if w == nil {
-		w = &localWait{told: make(chan struct{})}
+	for {
+		w, err := l.ask(want, cancel != nil)
+		if w == nil {
+			return err
+		}
+		select {
+		case <-w.told:
+		case <-cancel:
+		}
+		if settled, err := l.settle(want, w); settled {
+			return err
+		}
 	}
-	answer, _ := l.table.Lock(want.file, want.owner, want.span, exclusive, cancel != nil, w)
-	if answer == advisory.Blocked {
-		w.users++
-		l.waits[want] = w
-	}
-	l.mu.Unlock()
-	switch answer {
-	case advisory.Granted:
-		return nil
-	case advisory.Denied:
-		return syscall.EAGAIN
-	case advisory.NoRoom:
-		return syscall.ENOLCK
-	}
-	select {
-	case <-w.told:
-	case <-cancel:
-	}
-	return l.settle(want, w)
 }
 
-// await waits for the end of the grace period, in which clients reclaim locks. With cancel nil it does not (EAGAIN).
+// ask asks for a lock. With w not nil it is waited for, and settle ends that.
+func (l *Local) ask(want wanted, wait bool) (w *localWait, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w = l.waits[want]
+	if w == nil || w.wasTold() {
+		w = &localWait{told: make(chan struct{})}
+	}
+	switch answer, _ := l.table.Lock(want.file, want.owner, want.span, want.exclusive, wait, w); answer {
+	case advisory.Granted:
+		return nil, nil
+	case advisory.Denied:
+		return nil, syscall.EAGAIN
+	case advisory.NoRoom:
+		return nil, syscall.ENOLCK
+	}
+	w.users++
+	l.waits[want] = w
+	return w, nil
+}
+
+// await waits for the end of the grace period, in which clients reclaim locks. With cancel nil it does not (EAGAIN). If
+// the server ends first, clients may still reclaim from the next one (ENOLCK: with EINTR, programs would ask again).
 func (l *Local) await(cancel <-chan struct{}) error {
 	if l.kept == nil || !l.kept.Grace() {
 		return nil
@@ -105,35 +118,49 @@ func (l *Local) await(cancel <-chan struct{}) error {
 	}
 	select {
 	case <-l.kept.Over():
+		if l.kept.Grace() {
+			return syscall.ENOLCK
+		}
 		return nil
 	case <-cancel:
 		return syscall.EINTR
 	}
 }
 
-// settle ends a wait: with the lock, if it was offered, also if the wait was to end just then.
-func (l *Local) settle(want wanted, w *localWait) error {
+// settle ends a wait: with the lock, if it was offered, also if the wait was to end just then. If the offer does not
+// stand any more, nothing is settled: who waited does not know who has the lock now, and has to ask again.
+func (l *Local) settle(want wanted, w *localWait) (settled bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.users--; w.users == 0 {
+	if w.users--; w.users == 0 && l.waits[want] == w {
 		delete(l.waits, want)
 	}
-	select {
-	case <-w.told:
-		l.table.Accept(w.offer)
-		return nil
-	default:
+	if w.wasTold() {
+		return l.table.Accept(w.offer), nil
 	}
 	if w.users == 0 {
 		l.table.Cancel(want.file, want.owner, want.span, want.exclusive)
 	}
-	return syscall.EINTR
+	return true, syscall.EINTR
 }
 
-// offered tells those who wait. Service.offer calls it.
+// offered tells those who wait. Service.offer calls it. A client's call may bring an offer late, when the table has
+// made the next one of the same wait. The first makes all ask again, which takes the other.
 func (w *localWait) offered(o advisory.Offer) {
-	w.offer = o
-	close(w.told)
+	w.once.Do(func() {
+		w.offer = o
+		close(w.told)
+	})
+}
+
+// wasTold tells whether there is the offer.
+func (w *localWait) wasTold() bool {
+	select {
+	case <-w.told:
+		return true
+	default:
+		return false
+	}
 }
 
 // Unlock gives the bytes back, of which owner may hold some, all, or none. ENOLCK says that a lock would have to become

@@ -122,6 +122,24 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestEndInGrace: a server that ends in the grace period gives a program on this machine nothing that a client may
+// still reclaim.
+func TestEndInGrace(t *testing.T) {
+	sim := disk.NewSim(4000 * disk.BlockSize)
+	_, port := newPeer(t, false)
+	cfg := nlm.Config{PortmapperPort: port, Grace: forever}
+	b := serveVolume(t, openVolume(t, sim, fs.Options{}), cfg)
+	b.client(t, "127.0.0.1", "ann").lock(nlm.Granted, lock{1, "a", 0, 10})
+	b = serveVolume(t, openVolume(t, sim.Crash(disk.LoseAll), fs.Options{}), cfg)
+	local, done := b.server.LocalLocks([8]byte{1}), make(chan error, 1)
+	go func() { done <- local.Lock(b.file, "me", 0, 9, true, make(chan struct{})) }()
+	b.end(t)
+	ends(t, done, syscall.ENOLCK)
+	if err := local.Lock(b.file, "me", 0, 9, true, nil); err != syscall.EAGAIN {
+		t.Errorf("who does not wait: %v", err)
+	}
+}
+
 // TestAfterGrace: when the grace period has ended, nothing is reclaimed, and what is free is had.
 func TestAfterGrace(t *testing.T) {
 	sim := disk.NewSim(4000 * disk.BlockSize)

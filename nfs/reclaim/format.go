@@ -48,7 +48,8 @@ func encode(state uint32, list []Host) []byte {
 	return b
 }
 
-// decode is what a note says.
+// decode is what a note says. A host at an address that no machine can have is left out, and so is such an address that
+// a host called: nothing is sent there, whoever wrote the note.
 func decode(b []byte) (state uint32, list []Host, err error) {
 	if len(b) < 5 || b[0] != version {
 		return 0, nil, errNote
@@ -71,9 +72,20 @@ func decode(b []byte) (state uint32, list []Host, err error) {
 			return 0, nil, errNote
 		}
 		last = h.Local
-		list = append(list, h)
+		if !unicast(h.Local) {
+			h.Local = netip.Addr{}
+		}
+		if unicast(h.Addr) {
+			list = append(list, h)
+		}
 	}
 	return state, list, nil
+}
+
+// unicast tells whether an address may be that of one machine.
+func unicast(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
 // address takes an address off b.

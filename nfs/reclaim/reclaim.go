@@ -55,7 +55,7 @@ const forgetEvery = 30 * time.Second
 type Volume struct {
 	cfg  Config
 	ends chan struct{} // closed by Close
-	over chan struct{} // closed by run: the grace period has ended
+	over chan struct{} // closed by run: the grace period has ended, or Close was called
 	busy sync.WaitGroup
 	last sync.Once
 
@@ -182,7 +182,7 @@ func (v *Volume) Grace() bool {
 	return v.grace
 }
 
-// Over is closed when the grace period has ended, or Close was called.
+// Over is closed when the grace period has ended, or Close was called. Grace tells which: it stays true after a Close.
 func (v *Volume) Over() <-chan struct{} { return v.over }
 
 // Hosts is the number of hosts on the volume.

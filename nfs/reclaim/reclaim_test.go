@@ -401,6 +401,18 @@ func TestFormat(t *testing.T) {
 			t.Errorf("a volume opens with %v", b)
 		}
 	}
+	none := netip.Addr{}
+	for _, a := range []string{
+		"0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "::ffff:0.0.0.0", "::ffff:224.0.0.1",
+		"::ffff:255.255.255.255",
+	} {
+		bad, good := netip.MustParseAddr(a), host("192.0.2.1").Addr
+		_, got, err := decode(encode(1, []Host{{bad, local}, {good, local}, {good, bad}, {host("::1").Addr, bad}}))
+		want := []Host{{good, local}, {good, none}, {host("::1").Addr, none}}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s among the hosts: %v, %v", a, got, err)
+		}
+	}
 	var list []Host // as many as docs/guide/clients.md says
 	for i := range 800 {
 		list = append(list, Host{netip.AddrFrom4([4]byte{192, 0, byte(i >> 8), byte(i)}), local})
