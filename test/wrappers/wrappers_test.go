@@ -30,6 +30,7 @@ import (
 var hides = map[string]string{
 	"disk.Fault: disk.Holes":                                  "it is to harm what is read, and a hole is not",
 	"disk.Pieced: interface{Unwrap() disk.Disk}":              "it has itself all that is asked for: addresses differ",
+	"fs.beside: disk.Discarder":                               "what is new is written, and nothing of it is given back",
 	"fs.meter: disk.Holes":                                    "mkfs writes, and reads nothing",
 	"fs.meter: disk.Discarder":                                "likewise",
 	"fs.overlay: disk.Discarder":                              "nothing that is done to it may reach the device",
