@@ -62,6 +62,10 @@ func Grow(d disk.Disk, o GrowOptions) (Growth, error) {
 	if err != nil {
 		return now, err
 	}
+	// Where the host cannot promise room, the image has no such promise when it is opened next.
+	if err := disk.TakeRoom(d, t.Extent().Room()); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return now, err
+	}
 	if err := put(d, s, t, n, o.Progress, nil); err != nil {
 		return now, err
 	}

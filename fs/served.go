@@ -72,6 +72,9 @@ func (v *FS) Grow(ctx context.Context, o GrowOptions) (Growth, error) {
 	if err != nil {
 		return now, err
 	}
+	if err := disk.TakeRoom(x.device, t.Extent().Room()); err != nil {
+		return now, err
+	}
 	d := &beside{Disk: x.device, barrier: v.sys.Barrier}
 	if err := put(d, s, t, n, o.Progress, func() error { return v.mayGrow(ctx) }); err != nil {
 		if d.last {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -387,6 +388,66 @@ func TestGrowInUseImage(t *testing.T) {
 	fillRoot(t, v, 0)
 	closeFS(t, v)
 	mustCheck(t, d)
+}
+
+// A preallocated image that was longer than its volume when it was opened, without the room of that, grows where its
+// host has the room, which it takes, and nowhere else. Likewise where nobody has it open.
+func TestGrowPreallocated(t *testing.T) {
+	for what, growing := range map[string]func(d disk.Disk) error{
+		"in use": func(d disk.Disk) error {
+			v := open(t, d, fs.Options{})
+			defer closeFS(t, v)
+			_, err := v.Grow(context.Background(), fs.GrowOptions{})
+			return err
+		},
+		"offline": func(d disk.Disk) error {
+			_, err := fs.Grow(d, fs.GrowOptions{})
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "v.img")
+			d, err := disk.CreateFile(path, 16<<20)
+			if err == nil {
+				err = errors.Join(d.Preallocate(), fs.Mkfs(d, fs.MkfsOptions{MaxBytes: most, Zeroed: true}), d.Close())
+			}
+			if errors.Is(err, errors.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened := func() *disk.File {
+				if d, err = disk.OpenFile(path, disk.FileOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			for _, x := range []struct {
+				size, after uint64
+				err         error
+			}{{most, 16 << 20, disk.ErrNoRoom}, {40 << 20, 40 << 20, nil}} {
+				if free, err := disk.HostFree(path); err != nil || x.err != nil && free >= x.size {
+					continue
+				}
+				if err := os.Truncate(path, int64(x.size)); err != nil {
+					t.Fatal(err)
+				}
+				d := opened()
+				err = growing(d)
+				if at, e := fs.SizeOf(d); !errors.Is(err, x.err) || e != nil || at.Bytes != x.after {
+					t.Errorf("of %d bytes: %v; it has %+v, %v", x.size, err, at, e)
+				}
+				d.Close()
+			}
+			d = opened()
+			defer d.Close()
+			if disk.HostOf(d) != nil {
+				t.Error("it has not the room of all its blocks any more")
+			}
+			mustCheck(t, d)
+		})
+	}
 }
 
 // What cannot grow says why, and Open with Grow goes on without.

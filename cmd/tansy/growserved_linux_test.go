@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/test/kit/hosttest"
 	"tansy/test/kit/nfsclient"
@@ -217,6 +218,29 @@ func TestGrowServedPreallocated(t *testing.T) {
 	if after := room(t, path); after < before+32<<20 {
 		t.Errorf("%d bytes of the host before, %d after", before, after)
 	}
+}
+
+// A preallocated image that was longer than its volume when the server started has all its room, too, once the volume
+// has grown; and one that the host has no room for stays as long as it was.
+func TestGrowServedLongerPreallocated(t *testing.T) {
+	t.Parallel()
+	path := newImage(t, "--max-size", "8T", "--preallocate")
+	before := room(t, path)
+	resize(t, path)(16 << 20)
+	p := startServe(t, "--volume", path, "--status", "127.0.0.1:0")
+	if code, said := tool(t, "grow", p.status); code != exitOK || !strings.Contains(said, "has 32M now") {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	if after := room(t, path); after < before+16<<20 {
+		t.Errorf("%d bytes of the host before, %d after", before, after)
+	}
+	if free, err := disk.HostFree(path); err == nil && free < 8<<40 {
+		code, said := tool(t, "grow", p.status, "--size", "8T")
+		if st, err := os.Stat(path); code != exitFailure || err != nil || st.Size() != 32<<20 {
+			t.Errorf("more than the host has: exit code %d, %v\n%s", code, err, said)
+		}
+	}
+	p.stop(t)
 }
 
 // A name is that of a server if it is an address, and no file.
