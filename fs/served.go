@@ -34,6 +34,9 @@ func (x *extent) of(device, layout disk.Disk, s superblockformat.Super) {
 	x.super.Store(&s)
 }
 
+// errElsewhere: to go on from what this server knows would take away what the other one has added.
+var errElsewhere = errors.New("block 0 does not say how large this server knows the volume: another one had it grow")
+
 // Size is how much there is of the volume.
 func (v *FS) Size() VolumeSize { return sizeOf(*v.extent.super.Load()) }
 
@@ -71,6 +74,11 @@ func (v *FS) Grow(ctx context.Context, o GrowOptions) (Growth, error) {
 	}
 	if err != nil {
 		return now, err
+	}
+	if same, err := says(x.device, s); err != nil {
+		return now, err
+	} else if !same {
+		return now, errElsewhere
 	}
 	if err := disk.TakeRoom(x.device, t.Extent().Room()); err != nil {
 		return now, err

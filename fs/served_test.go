@@ -336,6 +336,76 @@ func TestGrowInUseLost(t *testing.T) {
 	}
 }
 
+// A volume that its server has grow while another one opens it is not opened with the layout that it had: the log may
+// be of blocks that it did not have. Nothing that was acknowledged is lost.
+func TestGrowWhileOpened(t *testing.T) {
+	mem := patterned(t, 64<<20/disk.BlockSize)
+	growable(t, mem, 6<<20/disk.BlockSize, fs.MkfsOptions{})
+	v := open(t, mem, fs.Options{})
+	files, ops := fillRoot(t, v, 0), 0
+	other, err := fs.Open(disk.NewFault(mem, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+		if op.Kind == disk.Barrier && ops == 0 { // the superblock is read, the log not yet
+			grow(t, v, fs.GrowOptions{})
+			files = fillRoot(t, v, files)
+		}
+		if op.Kind != disk.Read {
+			ops++
+		}
+		return disk.Harm{}
+	}), fs.Options{})
+	if err == nil {
+		other.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "grew while it was opened: try again") || ops != 1 {
+		t.Errorf("%v; %d writes and barriers", err, ops)
+	}
+	mustHave(t, v, files)
+	closeFS(t, v)
+	mustCheck(t, mem)
+	v = open(t, mem, fs.Options{})
+	mustHave(t, v, files)
+	closeFS(t, v)
+}
+
+// Whenever a volume grows before the mark of who opens it is durable, that one refuses it; and who has it in use, when
+// it is asked to grow.
+func TestGrowWhileMarked(t *testing.T) {
+	for when := 1; ; when++ {
+		mem := patterned(t, 64<<20/disk.BlockSize)
+		growable(t, mem, 6<<20/disk.BlockSize, fs.MkfsOptions{})
+		ops := 0
+		larger := func() {
+			if _, err := fs.Grow(mem, fs.GrowOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := fs.Open(disk.NewFault(mem, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+			if op.Kind != disk.Read {
+				if ops++; ops == when {
+					larger()
+				}
+			}
+			return disk.Harm{}
+		}), fs.Options{})
+		if ops < when && err == nil {
+			larger()
+			if g, err := v.Grow(context.Background(), fs.GrowOptions{}); err == nil || errors.Is(err, fs.ErrNoMore) ||
+				!strings.Contains(err.Error(), "another one had it grow") {
+				t.Errorf("a volume that another one had grow: %+v, %v", g, err)
+			}
+			v.Close()
+			if when < 9 {
+				t.Errorf("%d writes and barriers are few", when)
+			}
+			return
+		}
+		if err == nil || !strings.Contains(err.Error(), "grew while it was opened") {
+			t.Errorf("at write or barrier %d: %v", when, err)
+			return
+		}
+	}
+}
+
 // Close has a growth end.
 func TestGrowInUseClosed(t *testing.T) {
 	mem := patterned(t, 64<<20/disk.BlockSize)
