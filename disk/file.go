@@ -516,6 +516,15 @@ func (d *File) NextData(a uint64) (uint64, error) {
 // Size implements Disk.
 func (d *File) Size() uint64 { return d.size.Load() }
 
+// Stat is what the system says of the file or device that is open, which its path may not lead to any more.
+func (d *File) Stat() (os.FileInfo, error) {
+	st, err := d.f.Stat()
+	if err != nil {
+		return nil, &Error{Op: "look at", Path: d.path, Err: cause(err)}
+	}
+	return st, nil
+}
+
 // Path is the path the File was opened with.
 func (d *File) Path() string { return d.path }
 

@@ -322,6 +322,9 @@ func TestGrowInUseLost(t *testing.T) {
 			if _, err := v.Grow(context.Background(), fs.GrowOptions{}); !errors.Is(err, disk.ErrLost) {
 				t.Errorf("it grows: %v", err)
 			}
+			if err := v.CanGrow(context.Background(), most, fs.GrowOptions{}); !errors.Is(err, disk.ErrLost) {
+				t.Errorf("it can grow: %v", err)
+			}
 			if want := map[string]int{"before": 0, "meanwhile": 1}[when]; written != want {
 				t.Errorf("%d writes behind the volume, want %d", written, want)
 			}
@@ -542,6 +545,9 @@ func TestNoGrowthInUse(t *testing.T) {
 	if _, err := v.Grow(context.Background(), fs.GrowOptions{}); !errors.Is(err, fs.ErrROFS) {
 		t.Errorf("read-only: %v", err)
 	}
+	if err := v.CanGrow(context.Background(), 64<<20, fs.GrowOptions{}); !errors.Is(err, fs.ErrROFS) {
+		t.Errorf("read-only, before it is made longer: %v", err)
+	}
 	closeFS(t, v)
 	v = open(t, d, fs.Options{Grow: true, Log: tellAll})
 	if v.Size().Bytes+16*disk.BlockSize < d.Size()*disk.BlockSize || !strings.Contains(log.String(), "has grown") {
@@ -549,6 +555,12 @@ func TestNoGrowthInUse(t *testing.T) {
 	}
 	if _, err := v.Grow(context.Background(), fs.GrowOptions{Inodes: 1 << 40}); !errors.Is(err, fs.ErrOptions) {
 		t.Errorf("too many inodes: %v", err)
+	}
+	if err := v.CanGrow(context.Background(), 64<<20, fs.GrowOptions{Inodes: 1 << 40}); !errors.Is(err, fs.ErrOptions) {
+		t.Errorf("too many inodes, before it is made longer: %v", err)
+	}
+	if err := v.CanGrow(context.Background(), 64<<20, fs.GrowOptions{}); err != nil {
+		t.Errorf("it can grow: %v", err)
 	}
 	closeFS(t, v)
 	if _, err := v.Grow(context.Background(), fs.GrowOptions{}); !errors.Is(err, fs.ErrClosed) {
