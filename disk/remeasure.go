@@ -47,7 +47,7 @@ func (d *File) Remeasure() error {
 // makeRoom is for the blocks from has on up to size, which an image is about to have.
 func (d *File) makeRoom(has, size uint64) error {
 	if d.lender() != nil {
-		d.room.reach(size)
+		d.room.reach(size) // which is its size from then on
 		return nil
 	}
 	return d.takeRoom(has, size)

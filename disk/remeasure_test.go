@@ -213,3 +213,27 @@ func TestTakeRoom(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who asks for room in the last chunk while it becomes longer does not have what comes be known to have room.
+func TestRemeasuredRoomBeside(t *testing.T) {
+	d, path := image(t, 1000)
+	h := HostOf(d)
+	roomed := uint64(0) // blocks, from the first on
+	d.fallocate = func(_ int, off, n int64) error {
+		if off/BlockSize <= int64(roomed) {
+			roomed = max(roomed, uint64(off+n)/BlockSize)
+		}
+		return nil
+	}
+	longer(t, path, 3000)
+	if err := d.makeRoom(1000, 3000); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reserve(999, 1); err != nil {
+		t.Fatal(err)
+	}
+	d.size.Store(3000) // as Remeasure does at its end
+	if err := h.Reserve(1000, 24); err != nil || roomed < 1024 {
+		t.Errorf("of the first 1024 blocks %d have room: %v", roomed, err)
+	}
+}
