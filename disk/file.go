@@ -217,8 +217,9 @@ func growNew(f *os.File, path string, size uint64) error {
 }
 
 // Lengthen makes an image size bytes long, durably: a multiple of BlockSize, and no less than it has. It may be called
-// beside all other methods, but not beside itself. The new blocks
-// read as zeros, and take no space yet. Size stays until Remeasure; those who open the image later find it longer.
+// beside all other methods, but not beside itself. The new blocks read as zeros, and take no space yet, but for those
+// of a preallocated image: if the host has no room for these the error wraps ErrNoRoom, and the image is as long as it
+// was. Size stays until Remeasure; those who open the image later find it longer.
 func (d *File) Lengthen(size uint64) error {
 	if e := d.lost.Load(); e != nil {
 		return e
@@ -226,6 +227,9 @@ func (d *File) Lengthen(size uint64) error {
 	has, err := d.measured() // which may be more than Size
 	if err == nil && (d.device || d.readOnly || size%BlockSize != 0 || size/BlockSize < has || size > math.MaxInt64) {
 		err = ErrRange
+	}
+	if err == nil && d.lender() == nil && size/BlockSize > has {
+		err = d.takeRoom(has, size/BlockSize)
 	}
 	if err == nil {
 		err = d.f.Truncate(int64(size))
@@ -511,6 +515,15 @@ func (d *File) NextData(a uint64) (uint64, error) {
 
 // Size implements Disk.
 func (d *File) Size() uint64 { return d.size.Load() }
+
+// Stat is what the system says of the file or device that is open, which its path may not lead to any more.
+func (d *File) Stat() (os.FileInfo, error) {
+	st, err := d.f.Stat()
+	if err != nil {
+		return nil, &Error{Op: "look at", Path: d.path, Err: cause(err)}
+	}
+	return st, nil
+}
 
 // Path is the path the File was opened with.
 func (d *File) Path() string { return d.path }

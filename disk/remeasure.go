@@ -47,9 +47,14 @@ func (d *File) Remeasure() error {
 // makeRoom is for the blocks from has on up to size, which an image is about to have.
 func (d *File) makeRoom(has, size uint64) error {
 	if d.lender() != nil {
-		d.room.reach(size)
+		d.room.reach(size) // which is its size from then on
 		return nil
 	}
+	return d.takeRoom(has, size)
+}
+
+// takeRoom has a preallocated image take the room of the blocks from has on up to size, which may lie behind its end.
+func (d *File) takeRoom(has, size uint64) error {
 	err := d.fits(size)
 	if err == nil {
 		err = d.allocateAll(has, size)
@@ -57,6 +62,20 @@ func (d *File) makeRoom(has, size uint64) error {
 	if err != nil {
 		return fmt.Errorf("the image has all its room (--preallocate), and there is none for %d bytes more: %w",
 			(size-has)*BlockSize, err)
+	}
+	return nil
+}
+
+// TakeRoom has d, or the File that it wraps (Unwrap), take the room of its first n blocks from its host, if that is a
+// preallocated image: it may have been made longer before it was opened, without the room of what came. The error
+// wraps ErrNoRoom where the host has too little. All other Disks stay as they are.
+func TakeRoom(d Disk, n uint64) error {
+	f, ok := within[*File](d)
+	if !ok || f.device || f.readOnly || f.lender() != nil || n <= f.needed.Load() {
+		return nil
+	}
+	if err := f.takeRoom(f.needed.Load(), n); err != nil {
+		return &Error{Op: "preallocate", Path: f.path, Err: noRoom(err)}
 	}
 	return nil
 }

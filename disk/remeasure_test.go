@@ -172,3 +172,68 @@ func TestRemeasureBeside(t *testing.T) {
 	close(stop)
 	users.Wait()
 }
+
+// A preallocated image that was longer than its volume when it was opened takes the room of what the volume is about
+// to use, and no more; and it is not made longer where the host has no room for that. A sparse one takes none.
+func TestTakeRoom(t *testing.T) {
+	for _, thick := range []bool{true, false} {
+		d, path := image(t, 100)
+		var got [][2]int64
+		full := error(nil)
+		d.fallocate = func(_ int, off, n int64) error {
+			got = append(got, [2]int64{off / BlockSize, n / BlockSize})
+			return full
+		}
+		longer(t, path, 300)
+		if err := d.Remeasure(); err != nil {
+			t.Fatal(err)
+		}
+		p := NewPrefix(d, 100)
+		d.roomOnce.Do(func() { d.room = newRoom(d) })
+		d.thick.Store(thick)
+		got, full = nil, unix.ENOSPC
+		err := TakeRoom(p, 250)
+		if more := d.Lengthen(400 * BlockSize); errors.Is(err, ErrNoRoom) != thick || errors.Is(more, ErrNoRoom) != thick {
+			t.Errorf("preallocated %v, the host is full: %v, %v", thick, err, more)
+		}
+		if size, err := d.measured(); err != nil || size != map[bool]uint64{true: 300, false: 400}[thick] {
+			t.Errorf("preallocated %v: it is %d blocks long, %v", thick, size, err)
+		}
+		got, full = nil, nil
+		for _, n := range []uint64{100, 250} {
+			if err := TakeRoom(NewStats(p), n); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(got) != map[bool]int{true: 1}[thick] || thick && got[0] != [2]int64{100, 150} {
+			t.Errorf("preallocated %v: room for %v", thick, got)
+		}
+	}
+	if err := TakeRoom(NewMem(BlockSize), 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who asks for room in the last chunk while it becomes longer does not have what comes be known to have room.
+func TestRemeasuredRoomBeside(t *testing.T) {
+	d, path := image(t, 1000)
+	h := HostOf(d)
+	roomed := uint64(0) // blocks, from the first on
+	d.fallocate = func(_ int, off, n int64) error {
+		if off/BlockSize <= int64(roomed) {
+			roomed = max(roomed, uint64(off+n)/BlockSize)
+		}
+		return nil
+	}
+	longer(t, path, 3000)
+	if err := d.makeRoom(1000, 3000); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reserve(999, 1); err != nil {
+		t.Fatal(err)
+	}
+	d.size.Store(3000) // as Remeasure does at its end
+	if err := h.Reserve(1000, 24); err != nil || roomed < 1024 {
+		t.Errorf("of the first 1024 blocks %d have room: %v", roomed, err)
+	}
+}

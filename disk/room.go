@@ -59,8 +59,9 @@ func bitsFor(size uint64) []atomic.Uint64 {
 	return make([]atomic.Uint64, (chunks+63)/64)
 }
 
-// reach is for a file that is about to have size blocks. What is known of its chunks stays, but for the last one if
-// that ends with more blocks than it had.
+// reach gives the file a size of so many blocks, more than it had. What is known of its chunks stays, but for the last
+// one if that ends with more blocks than it had. Nobody asks for that one's room in between: he would ask for the
+// blocks that it had, and all of it would be known to have room.
 func (r *room) reach(size uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,6 +73,7 @@ func (r *room) reach(size uint64) {
 		known[has/chunk/64].And(^(uint64(1) << (has / chunk % 64)))
 	}
 	r.known.Store(&known)
+	r.f.size.Store(size) // second: who sees it sees the bits of all its chunks
 	r.ask()
 }
 
@@ -366,13 +368,14 @@ func (r *room) Room() (free, backed uint64) {
 
 // Backed implements Host.
 func (r *room) Backed(a uint64) (lo, hi uint64, ok bool) {
-	if a >= r.f.Size() {
+	size := r.f.Size() // first: what is known may be older than the size, else
+	if a >= size {
 		return 0, 0, false
 	}
 	lo, hi, ok = r.f.data(a)
 	if c, found := r.nextKnown(a / chunk); found {
-		if k := max(a, c*chunk); !ok || k < lo {
-			return k, min((c+1)*chunk, r.f.Size()), true
+		if k := max(a, c*chunk); k < size && (!ok || k < lo) {
+			return k, min((c+1)*chunk, size), true
 		}
 	}
 	return lo, hi, ok

@@ -45,27 +45,56 @@ type VolumeSize struct {
 // all that is new: what it holds is the same (verified/fs/mkfs/growing.dfy). It writes what is new of bitmaps, inodes,
 // and the tree of codes, some 3 % of the new room, and none of what is there.
 func Grow(d disk.Disk, o GrowOptions) (Growth, error) {
-	bound := volumeend.Bound(d, nil)
-	s, damaged, err := readSuper(bound)
-	if err == nil {
-		err = journalParams(s).Check(volumeend.Layout(bound, s))
-	}
+	s, err := toGrow(d)
 	if err != nil {
 		return Growth{}, err
-	}
-	if damaged {
-		return Growth{}, errors.New("the superblock in block 0 is damaged: open the volume once, which restores it " +
-			"from its copy, and then let it grow")
 	}
 	now := Growth{sizeOf(s), sizeOf(s)}
 	t, n, err := larger(s, d.Size(), o.Inodes)
 	if err != nil {
 		return now, err
 	}
+	// Where the host cannot promise room, the image has no such promise when it is opened next.
+	if err := disk.TakeRoom(d, t.Extent().Room()); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return now, err
+	}
 	if err := put(d, s, t, n, o.Progress, nil); err != nil {
 		return now, err
 	}
 	return Growth{sizeOf(s), sizeOf(t)}, nil
+}
+
+// toGrow is the superblock of a volume that nobody has open, and that is to grow.
+func toGrow(d disk.Disk) (superblockformat.Super, error) {
+	bound := volumeend.Bound(d, nil)
+	s, damaged, err := readSuper(bound)
+	if err == nil {
+		err = journalParams(s).Check(volumeend.Layout(bound, s))
+	}
+	if err == nil && damaged {
+		err = errors.New("the superblock in block 0 is damaged: open the volume once, which restores it " +
+			"from its copy, and then let it grow")
+	}
+	return s, err
+}
+
+// CanGrow tells whether Grow would be refused if d were so many bytes long. The error is as that of Grow; but that the
+// device has no room for more (ErrNoMore) is one only with more inodes. It writes nothing.
+func CanGrow(d disk.Disk, bytes uint64, o GrowOptions) error {
+	s, err := toGrow(d)
+	if err != nil {
+		return err
+	}
+	return mayBe(s, bytes, o)
+}
+
+// mayBe is the error of CanGrow, of volume s.
+func mayBe(s superblockformat.Super, bytes uint64, o GrowOptions) error {
+	_, _, err := larger(s, bytes/BlockSize, o.Inodes)
+	if errors.Is(err, ErrNoMore) && o.Inodes == 0 {
+		return nil
+	}
+	return err
 }
 
 // larger is volume s as it may be on a device of size blocks, with so many inodes at least. Its new data begin with n

@@ -27,7 +27,11 @@ func TestGrowOften(t *testing.T) {
 			t.Fatal(err)
 		}
 		for ended := false; times < 2*x.times; times++ {
+			may := fs.CanGrow(disk.NewPrefix(d, size), (size+x.step)*disk.BlockSize, fs.GrowOptions{})
 			g, err := fs.Grow(disk.NewPrefix(d, size+x.step), fs.GrowOptions{})
+			if full := errors.Is(err, fs.ErrFixedSize); errors.Is(may, fs.ErrFixedSize) != full {
+				t.Errorf("time %d: %v, but before that it was %v", times, err, may)
+			}
 			if errors.Is(err, fs.ErrFixedSize) {
 				break
 			}

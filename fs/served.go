@@ -34,6 +34,40 @@ func (x *extent) of(device, layout disk.Disk, s superblockformat.Super) {
 	x.super.Store(&s)
 }
 
+// CanGrow tells whether Grow would be refused if the device were so many bytes long: see the function CanGrow.
+func (v *FS) CanGrow(ctx context.Context, bytes uint64, o GrowOptions) error {
+	if err := v.enter(); err != nil {
+		return err
+	}
+	defer v.leave()
+	x := &v.extent
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := v.growable()
+	if err == nil {
+		err = mayBe(*x.super.Load(), bytes, o)
+	}
+	if err == nil {
+		err = v.mayGrow(ctx)
+	}
+	return err
+}
+
+// growable is an error if the volume cannot grow, whatever it is asked for. The caller holds mu of its extent.
+func (v *FS) growable() error {
+	switch {
+	case v.readOnly:
+		return ErrROFS
+	case v.extent.spoiled != nil:
+		return fmt.Errorf("the volume has to be opened anew before it can grow, because that failed before: %w",
+			v.extent.spoiled)
+	}
+	return nil
+}
+
+// errElsewhere: to go on from what this server knows would take away what the other one has added.
+var errElsewhere = errors.New("block 0 does not say how large this server knows the volume: another one had it grow")
+
 // Size is how much there is of the volume.
 func (v *FS) Size() VolumeSize { return sizeOf(*v.extent.super.Load()) }
 
@@ -54,12 +88,8 @@ func (v *FS) Grow(ctx context.Context, o GrowOptions) (Growth, error) {
 	defer x.mu.Unlock()
 	s := *x.super.Load()
 	now := Growth{sizeOf(s), sizeOf(s)}
-	switch {
-	case v.readOnly:
-		return now, ErrROFS
-	case x.spoiled != nil:
-		return now, fmt.Errorf("the volume has to be opened anew before it can grow, because that failed before: %w",
-			x.spoiled)
+	if err := v.growable(); err != nil {
+		return now, err
 	}
 	size, fixed, err := x.measure()
 	if err != nil {
@@ -70,6 +100,14 @@ func (v *FS) Grow(ctx context.Context, o GrowOptions) (Growth, error) {
 		err = fmt.Errorf("%w: %w", err, fixed)
 	}
 	if err != nil {
+		return now, err
+	}
+	if same, err := says(x.device, s); err != nil {
+		return now, err
+	} else if !same {
+		return now, errElsewhere
+	}
+	if err := disk.TakeRoom(x.device, t.Extent().Room()); err != nil {
 		return now, err
 	}
 	d := &beside{Disk: x.device, barrier: v.sys.Barrier}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -321,6 +322,9 @@ func TestGrowInUseLost(t *testing.T) {
 			if _, err := v.Grow(context.Background(), fs.GrowOptions{}); !errors.Is(err, disk.ErrLost) {
 				t.Errorf("it grows: %v", err)
 			}
+			if err := v.CanGrow(context.Background(), most, fs.GrowOptions{}); !errors.Is(err, disk.ErrLost) {
+				t.Errorf("it can grow: %v", err)
+			}
 			if want := map[string]int{"before": 0, "meanwhile": 1}[when]; written != want {
 				t.Errorf("%d writes behind the volume, want %d", written, want)
 			}
@@ -332,6 +336,76 @@ func TestGrowInUseLost(t *testing.T) {
 			closeFS(t, other)
 			mustCheck(t, mem)
 		})
+	}
+}
+
+// A volume that its server has grow while another one opens it is not opened with the layout that it had: the log may
+// be of blocks that it did not have. Nothing that was acknowledged is lost.
+func TestGrowWhileOpened(t *testing.T) {
+	mem := patterned(t, 64<<20/disk.BlockSize)
+	growable(t, mem, 6<<20/disk.BlockSize, fs.MkfsOptions{})
+	v := open(t, mem, fs.Options{})
+	files, ops := fillRoot(t, v, 0), 0
+	other, err := fs.Open(disk.NewFault(mem, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+		if op.Kind == disk.Barrier && ops == 0 { // the superblock is read, the log not yet
+			grow(t, v, fs.GrowOptions{})
+			files = fillRoot(t, v, files)
+		}
+		if op.Kind != disk.Read {
+			ops++
+		}
+		return disk.Harm{}
+	}), fs.Options{})
+	if err == nil {
+		other.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "grew while it was opened: try again") || ops != 1 {
+		t.Errorf("%v; %d writes and barriers", err, ops)
+	}
+	mustHave(t, v, files)
+	closeFS(t, v)
+	mustCheck(t, mem)
+	v = open(t, mem, fs.Options{})
+	mustHave(t, v, files)
+	closeFS(t, v)
+}
+
+// Whenever a volume grows before the mark of who opens it is durable, that one refuses it; and who has it in use, when
+// it is asked to grow.
+func TestGrowWhileMarked(t *testing.T) {
+	for when := 1; ; when++ {
+		mem := patterned(t, 64<<20/disk.BlockSize)
+		growable(t, mem, 6<<20/disk.BlockSize, fs.MkfsOptions{})
+		ops := 0
+		larger := func() {
+			if _, err := fs.Grow(mem, fs.GrowOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := fs.Open(disk.NewFault(mem, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+			if op.Kind != disk.Read {
+				if ops++; ops == when {
+					larger()
+				}
+			}
+			return disk.Harm{}
+		}), fs.Options{})
+		if ops < when && err == nil {
+			larger()
+			if g, err := v.Grow(context.Background(), fs.GrowOptions{}); err == nil || errors.Is(err, fs.ErrNoMore) ||
+				!strings.Contains(err.Error(), "another one had it grow") {
+				t.Errorf("a volume that another one had grow: %+v, %v", g, err)
+			}
+			v.Close()
+			if when < 9 {
+				t.Errorf("%d writes and barriers are few", when)
+			}
+			return
+		}
+		if err == nil || !strings.Contains(err.Error(), "grew while it was opened") {
+			t.Errorf("at write or barrier %d: %v", when, err)
+			return
+		}
 	}
 }
 
@@ -389,6 +463,66 @@ func TestGrowInUseImage(t *testing.T) {
 	mustCheck(t, d)
 }
 
+// A preallocated image that was longer than its volume when it was opened, without the room of that, grows where its
+// host has the room, which it takes, and nowhere else. Likewise where nobody has it open.
+func TestGrowPreallocated(t *testing.T) {
+	for what, growing := range map[string]func(d disk.Disk) error{
+		"in use": func(d disk.Disk) error {
+			v := open(t, d, fs.Options{})
+			defer closeFS(t, v)
+			_, err := v.Grow(context.Background(), fs.GrowOptions{})
+			return err
+		},
+		"offline": func(d disk.Disk) error {
+			_, err := fs.Grow(d, fs.GrowOptions{})
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "v.img")
+			d, err := disk.CreateFile(path, 16<<20)
+			if err == nil {
+				err = errors.Join(d.Preallocate(), fs.Mkfs(d, fs.MkfsOptions{MaxBytes: most, Zeroed: true}), d.Close())
+			}
+			if errors.Is(err, errors.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened := func() *disk.File {
+				if d, err = disk.OpenFile(path, disk.FileOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			for _, x := range []struct {
+				size, after uint64
+				err         error
+			}{{most, 16 << 20, disk.ErrNoRoom}, {40 << 20, 40 << 20, nil}} {
+				if free, err := disk.HostFree(path); err != nil || x.err != nil && free >= x.size {
+					continue
+				}
+				if err := os.Truncate(path, int64(x.size)); err != nil {
+					t.Fatal(err)
+				}
+				d := opened()
+				err = growing(d)
+				if at, e := fs.SizeOf(d); !errors.Is(err, x.err) || e != nil || at.Bytes != x.after {
+					t.Errorf("of %d bytes: %v; it has %+v, %v", x.size, err, at, e)
+				}
+				d.Close()
+			}
+			d = opened()
+			defer d.Close()
+			if disk.HostOf(d) != nil {
+				t.Error("it has not the room of all its blocks any more")
+			}
+			mustCheck(t, d)
+		})
+	}
+}
+
 // What cannot grow says why, and Open with Grow goes on without.
 func TestNoGrowthInUse(t *testing.T) {
 	d := disk.NewMem(32 << 20)
@@ -411,6 +545,9 @@ func TestNoGrowthInUse(t *testing.T) {
 	if _, err := v.Grow(context.Background(), fs.GrowOptions{}); !errors.Is(err, fs.ErrROFS) {
 		t.Errorf("read-only: %v", err)
 	}
+	if err := v.CanGrow(context.Background(), 64<<20, fs.GrowOptions{}); !errors.Is(err, fs.ErrROFS) {
+		t.Errorf("read-only, before it is made longer: %v", err)
+	}
 	closeFS(t, v)
 	v = open(t, d, fs.Options{Grow: true, Log: tellAll})
 	if v.Size().Bytes+16*disk.BlockSize < d.Size()*disk.BlockSize || !strings.Contains(log.String(), "has grown") {
@@ -418,6 +555,12 @@ func TestNoGrowthInUse(t *testing.T) {
 	}
 	if _, err := v.Grow(context.Background(), fs.GrowOptions{Inodes: 1 << 40}); !errors.Is(err, fs.ErrOptions) {
 		t.Errorf("too many inodes: %v", err)
+	}
+	if err := v.CanGrow(context.Background(), 64<<20, fs.GrowOptions{Inodes: 1 << 40}); !errors.Is(err, fs.ErrOptions) {
+		t.Errorf("too many inodes, before it is made longer: %v", err)
+	}
+	if err := v.CanGrow(context.Background(), 64<<20, fs.GrowOptions{}); err != nil {
+		t.Errorf("it can grow: %v", err)
 	}
 	closeFS(t, v)
 	if _, err := v.Grow(context.Background(), fs.GrowOptions{}); !errors.Is(err, fs.ErrClosed) {

@@ -47,10 +47,21 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 	}
 	below := d
 	d = volumeend.Layout(d, s)
+	if canGrow {
+		d = unopenedOf(d, below, s)
+	}
 	o.dmg = background.NewDamage(s.Geometry(), journalParams(s), d.Size(), o.Log)
 	sys, stop, err := openSystem(d, s, layoutOf(s), o)
-	if err != nil {
+	x, ok := d.(*unopened)
+	switch {
+	case err != nil && ok && errors.Is(x.same(), errGrew):
+		return nil, errGrew // the log may seem to be damaged
+	case err != nil:
 		return nil, err
+	case ok:
+		if err := x.opened(); err != nil {
+			return nil, errors.Join(err, stop())
+		}
 	}
 	key := subkey(s, "file handles")
 	o.host = disk.HostOf(d)

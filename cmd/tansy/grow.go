@@ -103,7 +103,7 @@ func served(err error) error {
 // bytes behind it.
 func growVolume(name string, size, inodes uint64) (g tansyfs.Growth, behind uint64, err error) {
 	if size > 0 {
-		if err := lengthen(name, size); err != nil {
+		if err := lengthen(name, size, inodes); err != nil {
 			return g, 0, err
 		}
 	}
@@ -135,7 +135,7 @@ func fixed(err error) error {
 }
 
 // lengthen makes an image file size bytes long, with a volume that can grow so far, and that nobody has open.
-func lengthen(name string, size uint64) error {
+func lengthen(name string, size, inodes uint64) error {
 	if remote(name) {
 		return wrongArgument{errOwnSize}
 	}
@@ -148,21 +148,26 @@ func lengthen(name string, size uint64) error {
 	if err != nil {
 		return err
 	}
-	return lengthenTo(d, volume, size)
+	return lengthenTo(d, volume, size, func() error {
+		return tansyfs.CanGrow(d, size, tansyfs.GrowOptions{Inodes: inodes})
+	})
 }
 
 // errOwnSize: the size of a device cannot be asked for.
 var errOwnSize = errors.New("the device or export has a size of its own: leave --size out")
 
-// lengthenTo makes the image d size bytes long, if the volume in it can grow so far.
-func lengthenTo(d device, volume tansyfs.VolumeSize, size uint64) error {
+// lengthenTo makes the image d size bytes long, if the volume in it can grow so far, of which canGrow has the last
+// word.
+func lengthenTo(d device, volume tansyfs.VolumeSize, size uint64, canGrow func() error) error {
 	file, ok := d.(*disk.File)
 	if !ok {
 		return wrongArgument{errOwnSize}
 	}
-	st, err := os.Stat(file.Path())
+	st, err := file.Stat()
 	switch {
-	case err != nil || !st.Mode().IsRegular():
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
 		return wrongArgument{errOwnSize}
 	case volume.Bytes == volume.Most:
 		return fixed(tansyfs.ErrFixedSize)
@@ -176,6 +181,9 @@ func lengthenTo(d device, volume tansyfs.VolumeSize, size uint64) error {
 			about(volume.Most))}
 	case size == uint64(st.Size()):
 		return nil
+	}
+	if err := canGrow(); err != nil {
+		return fixed(err)
 	}
 	return file.Lengthen(size)
 }

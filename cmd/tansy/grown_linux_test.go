@@ -255,6 +255,8 @@ func TestGrowImage(t *testing.T) {
 		{[]string{"--size", "0"}, exitUsage, "--size is 0"},
 		{[]string{"--size", "128M", "--inodes", "20000"}, exitOK, "19997 inodes"},
 		{[]string{"--inodes", "2000000000"}, exitUsage, "more than the 65536"},
+		{[]string{"--size", "256M", "--inodes", "2000000000"}, exitUsage, "more than the 65536"},
+		{nil, exitOK, "has 128M already\n"}, // it did not become longer
 	} {
 		code, said := tool(t, append([]string{"grow", path}, x.args...)...)
 		if code != x.code || !strings.Contains(said, x.says) {

@@ -109,7 +109,9 @@ func (v *volume) grow(ctx context.Context, asked status.Growth, progress func(do
 	v.growing.Lock()
 	defer v.growing.Unlock()
 	if asked.Size > 0 {
-		if err := lengthenTo(v.device, v.fs.Size(), asked.Size); err != nil {
+		if err := lengthenTo(v.device, v.fs.Size(), asked.Size, func() error {
+			return v.fs.CanGrow(ctx, asked.Size, tansyfs.GrowOptions{Inodes: asked.Inodes})
+		}); err != nil {
 			if errors.As(err, new(wrongArgument)) {
 				err = fmt.Errorf("%w: %w", status.ErrMisuse, err)
 			}

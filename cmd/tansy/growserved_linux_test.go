@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/test/kit/hosttest"
 	"tansy/test/kit/nfsclient"
@@ -114,6 +116,7 @@ func TestGrowServedInVain(t *testing.T) {
 		{[]string{p.status, "--volume", "/a", "--size", "2G"}, exitUsage, "no larger than 1G"},
 		{[]string{p.status, "--volume", "/a", "--size", "64000001"}, exitUsage, "no multiple of 4096"},
 		{[]string{p.status, "--volume", "/a", "--inodes", "2000000000"}, exitUsage, "more than the 65536"},
+		{[]string{p.status, "--volume", "/a", "--size", "512M", "--inodes", "2000000000"}, exitUsage, "more than the 65536"},
 		{[]string{p.status, "--volume", a, "--size", "64M"}, exitOK, "has 64M now"},
 		{[]string{p.addr}, exitUsage, ""},
 		{[]string{"127.0.0.1:1"}, exitUsage, "--status"},
@@ -124,6 +127,9 @@ func TestGrowServedInVain(t *testing.T) {
 		if code != x.code || !strings.Contains(said, x.says) {
 			t.Errorf("%q: exit code %d, want %d and %q\n%s", x.args, code, x.code, x.says, said)
 		}
+	}
+	if st, err := os.Stat(a); err != nil || st.Size() != 64<<20 {
+		t.Errorf("what was refused made the image longer: %v", err)
 	}
 	if st, err := os.Stat(b); err != nil || st.Size() != volumeBytes {
 		t.Errorf("the image of a volume of one size was made longer: %v", err)
@@ -216,6 +222,52 @@ func TestGrowServedPreallocated(t *testing.T) {
 	p.stop(t)
 	if after := room(t, path); after < before+32<<20 {
 		t.Errorf("%d bytes of the host before, %d after", before, after)
+	}
+}
+
+// A preallocated image that was longer than its volume when the server started has all its room, too, once the volume
+// has grown; and one that the host has no room for stays as long as it was.
+func TestGrowServedLongerPreallocated(t *testing.T) {
+	t.Parallel()
+	path := newImage(t, "--max-size", "8T", "--preallocate")
+	before := room(t, path)
+	resize(t, path)(16 << 20)
+	p := startServe(t, "--volume", path, "--status", "127.0.0.1:0")
+	if code, said := tool(t, "grow", p.status); code != exitOK || !strings.Contains(said, "has 32M now") {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	if after := room(t, path); after < before+16<<20 {
+		t.Errorf("%d bytes of the host before, %d after", before, after)
+	}
+	if free, err := disk.HostFree(path); err == nil && free < 8<<40 {
+		code, said := tool(t, "grow", p.status, "--size", "8T")
+		if st, err := os.Stat(path); code != exitFailure || err != nil || st.Size() != 32<<20 {
+			t.Errorf("more than the host has: exit code %d, %v\n%s", code, err, said)
+		}
+	}
+	p.stop(t)
+}
+
+// It is the image that is open that becomes longer, whatever its path leads to by now.
+func TestGrowServedRenamed(t *testing.T) {
+	t.Parallel()
+	for _, other := range []bool{false, true} {
+		path := newImage(t, "--max-size", "1T")
+		p := startServe(t, "--volume", path, "--status", "127.0.0.1:0")
+		if err := os.Rename(path, path+".moved"); err != nil {
+			t.Fatal(err)
+		}
+		if other {
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 128<<20)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code, said := tool(t, "grow", p.status, "--size", "64M")
+		if code != exitOK || !strings.Contains(said, "has 64M now") {
+			t.Errorf("another file at its path %v: exit code %d\n%s", other, code, said)
+		}
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
 	}
 }
 
