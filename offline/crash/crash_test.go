@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"tansy/disk"
@@ -89,11 +90,14 @@ type liar struct {
 	disk.Disk
 	barriers, lost, late, astray int
 
+	mu      sync.Mutex
 	n, m    int
 	pending func() error
 }
 
 func (l *liar) Barrier() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.n++; l.barriers > 0 && l.n%l.barriers == 0 {
 		return nil
 	}
@@ -105,6 +109,8 @@ func (l *liar) Barrier() error {
 }
 
 func (l *liar) WriteAt(a uint64, bufs [][]byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.m++
 	hit := func(every int) bool { return every > 0 && l.m%every == 0 }
 	switch {
