@@ -120,7 +120,7 @@ func larger(s superblockformat.Super, size, inodes uint64) (t superblockformat.S
 // is that of put.
 func put(d disk.Disk, s, t superblockformat.Super, n uint64,
 	progress func(done, total uint64), stop func() error) error {
-	dd := ddisk.New(meter{d, s.Extent().Room() + n, t.Extent().Room(), progress, stop})
+	dd := ddisk.NewAbove(meter{d, s.Extent().Room() + n, t.Extent().Room(), progress, stop})
 	if !growing.Grow(dd, s, t, n, unwritten(d, s.Extent().Room(), t.Extent().Room())) {
 		return dd.Err()
 	}

@@ -7,11 +7,11 @@ import glob, os, re, sys
 from command import options
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-LIMIT = 1270    # of what decides
+LIMIT = 1310    # of what decides
 # What the Go is for; of a folder all files but those in OTHER, or those that are named.
 ROLES = [
     ("decides", "which steps of verified code are taken, when, and what their answers mean",
-     {"fs": "fs once open served super volume replies", "internal/runtime/dtxn": "dtxn parts", "journal": "journal"}),
+     {"fs": "fs once open served super unopened volume replies", "internal/runtime/dtxn": "dtxn parts", "journal": "journal"}),
     ("passes on", "arguments and results, between the protocol and procedures",
      {"fs": "allocate attr data dir file grow kept list local mkfs note xattr", "internal/runtime/dtxn": "objects"}),
     ("has a contract", "in `trusted/`, which says what it does, and which test looks whether it does",

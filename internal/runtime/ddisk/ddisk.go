@@ -78,6 +78,13 @@ type Disk struct {
 // New returns d as the verified code sees it.
 func New(d disk.Disk) *Disk { return &Disk{d: d} }
 
+// NewAbove is New for a disk whose barriers are those of another Disk, which is below it.
+func NewAbove(d disk.Disk) *Disk {
+	above := New(d)
+	above.barrier.Nth(-1)
+	return above
+}
+
 // Err is the error of the first failed write or barrier, or nil.
 func (d *Disk) Err() error { return load(&d.first) }
 
