@@ -348,8 +348,12 @@ func TestGrowWhileOpened(t *testing.T) {
 	files, ops := fillRoot(t, v, 0), 0
 	other, err := fs.Open(disk.NewFault(mem, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
 		if op.Kind == disk.Barrier && ops == 0 { // the superblock is read, the log not yet
-			grow(t, v, fs.GrowOptions{})
-			files = fillRoot(t, v, files)
+			var its sync.WaitGroup // another process, which has none of this one's locks
+			its.Go(func() {
+				grow(t, v, fs.GrowOptions{})
+				files = fillRoot(t, v, files)
+			})
+			its.Wait()
 		}
 		if op.Kind != disk.Read {
 			ops++
