@@ -1,11 +1,9 @@
 package fs_test
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math/rand"
-	"sort"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/offline/check"
+	"tansy/offline/crash"
 )
 
 // A history is what one client was told, and when, counted in operations of the
@@ -42,66 +41,18 @@ func (h *history) allowed(n uint64) (lo, hi int) {
 	return lo, hi
 }
 
-// tree describes everything that clients can see below a directory, one line for
-// every name.
+// tree describes everything that can be seen below a directory.
 func tree(t testing.TB, v *fs.FS, dir string) string {
 	t.Helper()
-	var lines []string
-	size := func(n int) int { return n + 24 }
-	var walk func(path string, h fs.Handle)
-	walk = func(path string, h fs.Handle) {
-		var cookie uint64
-		for eof := false; !eof; {
-			l, err := v.Readdir(root, h, cookie, 0, true, fs.Limit{Bytes: 4000, Size: size})
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			eof = l.EOF
-			for _, e := range l.Entries {
-				cookie = e.Cookie
-				if string(e.Name) == ".." {
-					continue
-				}
-				a := *e.Attr
-				a.Used = 0 // changes while the background frees
-				line := fmt.Sprintf("%s/%s %+v", path, e.Name, a)
-				switch a.Type {
-				case fs.Regular:
-					sum := sha256.New()
-					for off := uint64(0); ; {
-						b, end, _, err := v.Read(root, e.Handle, off, 1<<20)
-						if err != nil {
-							t.Fatalf("%s/%s: %v", path, e.Name, err)
-						}
-						sum.Write(b)
-						off += uint64(len(b))
-						if end {
-							break
-						}
-					}
-					line += fmt.Sprintf(" %x", sum.Sum(nil)[:8])
-				case fs.Symlink:
-					b, _, err := v.Readlink(root, e.Handle)
-					if err != nil {
-						t.Fatalf("%s/%s: %v", path, e.Name, err)
-					}
-					line += " -> " + string(b)
-				case fs.Directory:
-					if string(e.Name) != "." {
-						walk(path+"/"+string(e.Name), e.Handle)
-					}
-				}
-				lines = append(lines, line)
-			}
-		}
-	}
 	h, err := find(v, dir)
 	if err != nil {
 		t.Fatal(dir, err)
 	}
-	walk(dir, h)
-	sort.Strings(lines)
-	return strings.Join(lines, "\n")
+	state, err := crash.Tree(v, h)
+	if err != nil {
+		t.Fatal(dir, err)
+	}
+	return state
 }
 
 // mustCheck fails the test unless tansy check finds nothing wrong on d.

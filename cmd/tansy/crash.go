@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"tansy/offline/crash"
@@ -146,9 +145,7 @@ func faulty(found *crash.Finding, o crash.Options, save string) int {
 	if short, err := found.Shorten(o); err == nil {
 		found = short
 	}
-	var text strings.Builder
-	found.Print(&text)
-	fmt.Fprint(stdout, text.String())
+	found.Print(stdout)
 	if err := found.Save(save); err != nil {
 		return fail("crash", fmt.Errorf("what was found cannot be saved: %w", err))
 	}
@@ -167,9 +164,7 @@ func replayed(path string) int {
 	if now != nil {
 		found.Problem = now.Error()
 	}
-	var text strings.Builder
-	found.Print(&text)
-	fmt.Fprint(stdout, text.String())
+	found.Print(stdout)
 	if now == nil {
 		stdout.conclude("%s: the fault is no more: the image is recovered as it must be", shown(path))
 		return exitOK

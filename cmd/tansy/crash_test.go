@@ -25,7 +25,7 @@ func TestCrashCommand(t *testing.T) {
 		{[]string{steps, "--seed", "3"}, exitOK, "distinct states (seed 3)\n"},
 		{[]string{"--length", "1", "--for", "1ns"}, exitOK, "0 faults in 0 sequences"},
 		{[]string{"--replay", saved}, exitOK, "the fault is no more"},
-		{[]string{wrong}, exitUsage, "line 1: create takes 1 words behind it, not 2"},
+		{[]string{wrong}, exitUsage, "line 1: create: 2 words stand behind it, not 1"},
 		{[]string{absent}, exitUsage, `the step "remove bar" is refused where it stands`},
 		{[]string{"--replay", steps}, exitUsage, "is not what `tansy crash` saves"},
 		{[]string{"--save", saved}, exitUsage, "exists: give another FILE with --save"},

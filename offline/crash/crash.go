@@ -107,11 +107,7 @@ func Explore(ctx context.Context, o Options) (Count, *Finding, error) {
 	}
 	wg.Wait()
 	x.report(true)
-	f := x.found.Load()
-	if f == nil && x.failed != nil {
-		return x.count, nil, x.failed
-	}
-	if f != nil {
+	if f := x.found.Load(); f != nil {
 		return x.count, f, nil
 	}
 	return x.count, nil, ctx.Err()
@@ -128,13 +124,12 @@ type explorer struct {
 	count  Count
 	states map[uint64]struct{} // by their hashes
 	told   time.Time
-	failed error
 }
 
 // try explores a sequence.
 func (x *explorer) try(steps []Step, n uint64) {
 	r := rand.New(rand.NewPCG(x.options.Seed, n))
-	c, f, err := judgeAll(x.base, steps, x.options, r)
+	c, f := judgeAll(x.base, steps, x.options, r)
 	x.mu.Lock()
 	c.Sequences++
 	x.count.Add(c.Count)
@@ -142,9 +137,6 @@ func (x *explorer) try(steps []Step, n uint64) {
 		x.states[s] = struct{}{}
 	}
 	x.count.States = uint64(len(x.states))
-	if err != nil && x.failed == nil {
-		x.failed = err
-	}
 	x.mu.Unlock()
 	if f != nil {
 		x.found.CompareAndSwap(nil, f)

@@ -168,3 +168,33 @@ func TestLies(t *testing.T) {
 		})
 	}
 }
+
+// TestLoadWhatever: a file that nobody saved is refused, whatever it has, with an image beside it or without.
+func TestLoadWhatever(t *testing.T) {
+	base, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := &Finding{
+		Steps: []Step{"create bar"}, Begun: []uint64{1}, Done: []uint64{2}, States: []string{"a", "b"}, image: base,
+	}
+	saved := filepath.Join(t.TempDir(), "good")
+	if err := good.Save(saved); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Load(saved); err != nil {
+		t.Fatal(f, err)
+	}
+	for _, text := range []string{
+		"", "{}", "no", `{"Steps": [""]}`, `{"Steps": ["create"]}`, `{"Steps": ["no"]}`, `{"Steps": ["write foo x 1"]}`,
+		`{"Steps": ["create bar"]}`, `{"Steps": ["create bar"], "Begun": [1], "States": ["", ""]}`,
+		`{"Steps": ["create bar"], "Begun": [1], "Done": [2]}`, `{"Steps": ["create bar\\nsync"]}`,
+	} {
+		if err := os.WriteFile(saved, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := Load(saved); err == nil {
+			t.Errorf("%s: %+v", text, f)
+		}
+	}
+}

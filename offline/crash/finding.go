@@ -60,7 +60,7 @@ func (f *Finding) Shorten(o Options) (*Finding, error) {
 // discover tries a sequence some times, and returns what is found.
 func discover(base *disk.Sim, steps []Step, o Options) *Finding {
 	for n := range uint64(tries) {
-		if _, f, err := judgeAll(base, steps, o, rand.New(rand.NewPCG(o.Seed, n))); err == nil && f != nil {
+		if _, f := judgeAll(base, steps, o, rand.New(rand.NewPCG(o.Seed, n))); f != nil {
 			return f
 		}
 	}
@@ -118,9 +118,8 @@ func Load(path string) (*Finding, error) {
 	if err := json.Unmarshal(text, f); err != nil {
 		return nil, fmt.Errorf("%s is not what `tansy crash` saves: %w", path, err)
 	}
-	n := len(f.Steps)
-	if n == 0 || len(f.Begun) > n || len(f.Done) > len(f.Begun) || len(f.States) > n+1 {
-		return nil, fmt.Errorf("%s is not what `tansy crash` saves: its steps and states do not fit", path)
+	if err := f.check(); err != nil {
+		return nil, fmt.Errorf("%s is not what `tansy crash` saves: %w", path, err)
 	}
 	r, err := os.Open(imageOf(path))
 	if errors.Is(err, os.ErrNotExist) {
@@ -130,6 +129,9 @@ func Load(path string) (*Finding, error) {
 		return nil, err
 	}
 	defer r.Close()
+	if n := len(f.Steps); len(f.Begun) != n || len(f.Done) != n || len(f.States) != n+1 {
+		return nil, fmt.Errorf("%s is not what `tansy crash` saves with an image: its steps and states do not fit", path)
+	}
 	f.image = disk.NewSim(blocks * disk.BlockSize)
 	b := make([]byte, disk.BlockSize)
 	for a := range f.image.Size() {
@@ -141,6 +143,19 @@ func Load(path string) (*Finding, error) {
 		}
 	}
 	return f, f.image.Barrier()
+}
+
+// check is an error if the steps, which a file may have from anybody, are none.
+func (f *Finding) check() error {
+	text := make([]string, len(f.Steps))
+	for i, s := range f.Steps {
+		text[i] = string(s)
+	}
+	steps, err := Parse(strings.Join(text, "\n"))
+	if err == nil && !slices.Equal(steps, f.Steps) {
+		err = errors.New("a step is not as it is written")
+	}
+	return err
 }
 
 // Again recovers the image once more. It returns nil if all is as it must be now.

@@ -24,15 +24,15 @@ type judged struct {
 var hashes = maphash.MakeSeed()
 
 // judgeAll runs a sequence, and judges what a crash leaves at each moment of it.
-func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, f *Finding, err error) {
+func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, f *Finding) {
 	c.states = map[uint64]struct{}{}
 	if refused(steps) >= 0 {
 		c.Impossible++
-		return c, nil, nil
+		return c, nil
 	}
 	sim, h, err := record(base, steps, r.IntN(most), o.Device)
 	if err != nil {
-		return c, &Finding{Steps: steps, Problem: "before any crash: " + err.Error()}, nil
+		return c, &Finding{Steps: steps, Problem: "before any crash: " + err.Error()}
 	}
 	seen := map[uint64]bool{}
 	images := o.Images
@@ -50,11 +50,11 @@ func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, 
 			seen[sum] = true
 			j := judge{h: h, moment: n, image: image.Crash(disk.KeepAll)}
 			if err := j.all(image, r, &c); err != nil {
-				return c, j.finding(err), nil
+				return c, j.finding(err)
 			}
 		}
 	}
-	return c, nil, nil
+	return c, nil
 }
 
 // judge judges one image.
@@ -102,7 +102,7 @@ func (j *judge) recovered(d *disk.Sim) error {
 	if err != nil {
 		return fmt.Errorf("the volume cannot be opened: %w", err)
 	}
-	j.got, err = tree(v)
+	j.got, err = Tree(v, v.Root())
 	if e := v.Close(); err == nil {
 		err = e
 	}

@@ -76,7 +76,7 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 	sim.Record()
 	var state string
 	if err == nil {
-		state, err = tree(v)
+		state, err = Tree(v, v.Root())
 	}
 	h.states = append(h.states, state)
 	for _, s := range steps {
@@ -91,7 +91,7 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 		}
 		h.done = append(h.done, sim.Ops())
 		var after string
-		after, err = tree(v)
+		after, err = Tree(v, v.Root())
 		h.states = append(h.states, after)
 	}
 	if e := v.Close(); err == nil {

@@ -147,7 +147,7 @@ func Parse(text string) ([]Step, error) {
 				strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 		}
 		if len(words)-1 != k.args {
-			return nil, fmt.Errorf("line %d: %s takes %d words behind it, not %d", i+1, words[0], k.args, len(words)-1)
+			return nil, fmt.Errorf("line %d: %s: %d words stand behind it, not %d", i+1, words[0], len(words)-1, k.args)
 		}
 		if err := bounded(words); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)

@@ -9,12 +9,12 @@ import (
 	"tansy/fs"
 )
 
-// tree describes all that can be seen of a volume, a line for each name.
-func tree(v *fs.FS) (string, error) {
+// Tree describes all that can be seen below a directory, a line for each name.
+func Tree(v *fs.FS, dir fs.Handle) (string, error) {
 	var lines []string
 	var walk func(path string, h fs.Handle) error
 	walk = func(path string, h fs.Handle) error {
-		limit := fs.Limit{Bytes: 1 << 16, Size: func(name int) int { return name + 24 }}
+		limit := fs.Limit{Bytes: 4000, Size: func(name int) int { return name + 24 }}
 		for cookie, end := uint64(0), false; !end; {
 			l, err := v.Readdir(root, h, cookie, 0, true, limit)
 			if err != nil {
@@ -40,7 +40,7 @@ func tree(v *fs.FS) (string, error) {
 		}
 		return nil
 	}
-	if err := walk("", v.Root()); err != nil {
+	if err := walk("", dir); err != nil {
 		return "", err
 	}
 	sort.Strings(lines)
