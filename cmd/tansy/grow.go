@@ -87,8 +87,12 @@ func tellGrowth(name string, g tansyfs.Growth, behind uint64) {
 		stdout.conclude("%s: has %s already%s", shown(name), about(g.Before.Bytes), few)
 		return
 	}
-	stdout.conclude("%s: has %s now, and %d inodes; before %s and %d", shown(name),
-		about(g.After.Bytes), g.After.Inodes, about(g.Before.Bytes), g.Before.Inodes)
+	rest := ""
+	if behind > 0 {
+		rest = fmt.Sprintf("; %d bytes behind it are not used", behind)
+	}
+	stdout.conclude("%s: has %s now, and %d inodes; before %s and %d%s", shown(name),
+		about(g.After.Bytes), g.After.Inodes, about(g.Before.Bytes), g.Before.Inodes, rest)
 }
 
 // served says what to do with a volume that is in use.

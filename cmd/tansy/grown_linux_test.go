@@ -237,6 +237,19 @@ func TestGrowByTooLittle(t *testing.T) {
 	t.Error("each block was of use, also those that data needs a page of codes for")
 }
 
+// What a volume cannot use of what came is said: here as it was made to become no larger.
+func TestGrowInPart(t *testing.T) {
+	t.Parallel()
+	path := newImage(t, "--max-size", "32M")
+	if err := os.Truncate(path, 48<<20); err != nil {
+		t.Fatal(err)
+	}
+	code, said := tool(t, "grow", path)
+	if code != exitOK || !strings.HasSuffix(said, " bytes behind it are not used\n") {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+}
+
 // tansy grow makes an image larger, as far as the volume can become, and changes nothing where it cannot.
 func TestGrowImage(t *testing.T) {
 	t.Parallel()
