@@ -9,7 +9,7 @@ import (
 	"tansy/fs"
 )
 
-// blocks is the size of the volume, which is small so that blocks are soon used again.
+// blocks is the size of the volume, which is small so that an image is quickly recovered and checked.
 const blocks = 2200
 
 // start makes a volume with what there is before the first step, all of it durable.
