@@ -2,6 +2,7 @@ package journal
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 
 	"tansy/disk"
@@ -41,7 +42,7 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 	}
 	t := snap.tree
 	b := &rebuilder{d: d, t: t, done: &done}
-	made := codes.New()
+	var made nodes
 	root := [2]uint64{}
 	_, root[0], root[1] = t.Pages.Root()
 	for page := range snap.Pages() {
@@ -56,7 +57,7 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 			if q+1 == t.PageCount {
 				root = c
 			} else {
-				made.Add(t.HomeCount+q, c[0], c[1])
+				made = append(made, codes.Node{X: t.HomeCount + q, C0: c[0], C1: c[1]})
 			}
 		case page.Err != nil:
 			done.Misplaced = append(done.Misplaced, page.Block)
@@ -199,24 +200,47 @@ func (b *rebuilder) home(x uint64) (code [2]uint64, err error) {
 	return code, nil
 }
 
-// upwards writes the pages above those with the given codes, where they do not overwrite what counts.
-func (b *rebuilder) upwards(made *codes.Codes, root *[2]uint64) error {
-	made.Sort()
-	for i := uint64(0); i < made.Len(); {
-		ok, q, at, page, next := treeofcodes.Changed(b.t, made, i)
+// upwards writes the pages above those with the given codes, where they do not overwrite what counts. Nodes are numbered
+// from the leaves up, and lost pages may be of several levels: the lowest is always next, so that a page has the codes
+// of all that changed below it.
+func (b *rebuilder) upwards(made nodes, root *[2]uint64) error {
+	heap.Init(&made)
+	for len(made) > 0 {
+		below := codes.New() // what changed below one page
+		for p := made[0].X / pages.PerPage; len(made) > 0 && made[0].X/pages.PerPage == p; {
+			n := heap.Pop(&made).(codes.Node)
+			below.Add(n.X, n.C0, n.C1)
+		}
+		ok, q, at, page, _ := treeofcodes.Changed(b.t, below, 0)
 		if !ok {
 			return ErrDamaged // a page that could be read before
 		}
 		if err := b.d.WriteAt(at, [][]byte{page.Data()}); err != nil {
 			return err
 		}
-		top, c0, c1 := treeofcodes.Upwards(b.t, made, q, page)
+		top, c0, c1 := treeofcodes.Upwards(b.t, below, q, page)
 		if top {
 			*root = [2]uint64{c0, c1}
+			continue
 		}
-		i = next
+		heap.Push(&made, codes.Node{X: b.t.HomeCount + q, C0: c0, C1: c1})
 	}
 	return nil
+}
+
+// nodes is a heap of nodes of the tree with their codes, the lowest first.
+type nodes []codes.Node
+
+func (n nodes) Len() int           { return len(n) }
+func (n nodes) Less(i, j int) bool { return n[i].X < n[j].X }
+func (n nodes) Swap(i, j int)      { n[i], n[j] = n[j], n[i] }
+func (n *nodes) Push(x any)        { *n = append(*n, x.(codes.Node)) }
+
+func (n *nodes) Pop() any {
+	last := len(*n) - 1
+	x := (*n)[last]
+	*n = (*n)[:last]
+	return x
 }
 
 // joined is the ranges in order, with neighbours as one.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -127,47 +128,109 @@ func TestRebuildMisplaced(t *testing.T) {
 	}
 }
 
-// TestRebuildSparse: what the device knows to be zeros costs next to nothing.
-func TestRebuildSparse(t *testing.T) {
-	const n = 10 << 40 / disk.BlockSize
-	p := coded(small, n/254*254+1)
-	d := disk.NewMem((p.Home() + n/254*254 + 1) * disk.BlockSize)
-	if err := Format(d, p); err != nil {
+// A sparse is a large journal on a device that knows what is zeros, with a few blocks far apart.
+type sparse struct {
+	p      Params
+	d      *disk.Mem
+	blocks []uint64
+}
+
+// newSparse makes one of so many blocks of 4 KiB with count of them written.
+func newSparse(t *testing.T, n, count uint64) *sparse {
+	t.Helper()
+	n = n / 254 * 254
+	p := coded(small, n+1)
+	s := &sparse{p: p, d: disk.NewMem((p.Home() + n + 1) * disk.BlockSize)}
+	if err := Format(s.d, p); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Open(d, p, quiet)
+	j, err := Open(s.d, p, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for a := range uint64(20) {
-		if err := j.Commit([]Write{{p.Home() + a*(n/21), contents(a + 1)}}, true); err != nil {
+	for i := range count {
+		a := p.Home() + i*(n/(count+1))
+		s.blocks = append(s.blocks, a)
+		if err := j.Commit([]Write{{a, contents(i + 1)}}, true); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range []uint64{p.Start - 1, p.Start - 2} {
-		put(t, d, at, make([]byte, disk.BlockSize))
+	return s
+}
+
+// read opens the journal and wants to find what was written.
+func (s *sparse) read(t *testing.T, what string) {
+	t.Helper()
+	j, err := Open(s.d, s.p, quiet)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	c := disk.NewStats(d)
-	done, err := Rebuild(c, p)
+	buf := make([]byte, disk.BlockSize)
+	for i, a := range s.blocks {
+		if err := j.Read(a, buf); err != nil || !bytes.Equal(buf, contents(uint64(i)+1)) {
+			t.Fatalf("%s: block %d: %v", what, a, err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lose overwrites both places of the page that lies in one of them.
+func (s *sparse) lose(t *testing.T, page uint64) {
+	t.Helper()
+	first := page - (page-(s.p.Start-2*s.p.Pages))%2
+	for _, at := range []uint64{first, first + 1} {
+		put(t, s.d, at, make([]byte, disk.BlockSize))
+	}
+}
+
+// TestRebuildSparse: what the device knows to be zeros costs next to nothing.
+func TestRebuildSparse(t *testing.T) {
+	s := newSparse(t, 10<<40/disk.BlockSize, 20)
+	s.lose(t, s.p.Start-1)
+	c := disk.NewStats(s.d)
+	done, err := Rebuild(c, s.p)
 	if err != nil || len(done.Lost) != 1 || len(done.Homes) != 20 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if n := c.Counts().ReadBlocks; n > 10_000 {
 		t.Errorf("%d blocks were read", n)
 	}
-	if j, err = Open(d, p, quiet); err != nil {
-		t.Fatal(err)
-	}
-	buf := make([]byte, disk.BlockSize)
-	for a := range uint64(20) {
-		if err := j.Read(p.Home()+a*(n/21), buf); err != nil || !bytes.Equal(buf, contents(a+1)) {
-			t.Fatal(err)
+	s.read(t, "rebuilt")
+}
+
+// TestRebuildLevels: of a tree of four levels any two pages are lost at once, also a page and one of a higher level
+// that is not above it. Both are made anew.
+func TestRebuildLevels(t *testing.T) {
+	const blocks = 200 << 30 / disk.BlockSize
+	for i := 0; ; i++ {
+		for k := range i {
+			s := newSparse(t, blocks, 3)
+			snap, err := Inspect(s.d, s.p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var there []uint64
+			for page := range snap.Pages() {
+				there = append(there, page.Block)
+			}
+			if i == len(there) {
+				return
+			}
+			s.lose(t, there[i])
+			s.lose(t, there[k])
+			what := fmt.Sprintf("pages in blocks %d and %d of %d", there[i], there[k], s.p.Start)
+			if done, err := Rebuild(s.d, s.p); err != nil || len(done.Lost) == 0 {
+				t.Fatalf("%s: %+v, %v", what, done, err)
+			}
+			s.read(t, what)
+			if again, err := Rebuild(s.d, s.p); err != nil || len(again.Lost) > 0 {
+				t.Fatalf("%s: again: %+v, %v", what, again, err)
+			}
 		}
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
