@@ -151,7 +151,7 @@ func TestMoment(t *testing.T) {
 		t.Error("what was released is there")
 	}
 	must(t, here.Close(), m.Close())
-	if why := <-x.ended; !strings.Contains(why, "canceled") {
+	if why := <-x.ended; why != errGone.Error() {
 		t.Errorf("it ends, as %s", why)
 	}
 	x.s.Close()

@@ -55,6 +55,7 @@ const (
 // Why a moment ends.
 var (
 	errStops = errors.New("the server stops")
+	errGone  = errors.New("its reader has gone")
 	errIdle  = fmt.Errorf("nothing was asked of it for %v", idleAfter)
 )
 
@@ -157,9 +158,14 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) {
 	s.log.Info("a moment of the volume is held", "moment", id)
 	<-ctx.Done()
 	why := context.Cause(ctx)
+	if errors.Is(why, context.Canceled) {
+		why = errGone
+	}
 	_ = lines.Encode(Ended{why.Error()})
-	s.log.Info("a moment of the volume ends", "moment", id, "held", time.Since(when).Round(time.Millisecond), "why", why,
-		"lost", m.Err())
+	if lost := m.Err(); lost != nil {
+		s.log.Warn("a moment of the volume was lost", "moment", id, "err", lost)
+	}
+	s.log.Info("a moment of the volume ends", "moment", id, "held", time.Since(when).Round(time.Millisecond), "why", why)
 }
 
 // place is for one more moment, if there may be one.
