@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -280,6 +281,7 @@ func TestTakeWaits(t *testing.T) {
 		<-d.began
 		go func() { taken <- m.Take() }()
 		for range 1000 { // it would be through by then, if it did not wait
+			runtime.Gosched()
 			select {
 			case <-taken:
 				t.Fatalf("a moment was taken in the midst of a %s", what)

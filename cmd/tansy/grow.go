@@ -32,9 +32,10 @@ exit codes:
   2  wrong arguments, or there is no such server
 
 A VOLUME that is served or mounted on this machine grows there, with no break,
-for its own user and root; else ask its server, on its own machine (--status).
-It takes seconds: what is there stays where it is. A crash, or Ctrl-C, leaves the volume as it was, or larger. How large it may
-become was said when it was made (mkfs --max-size).
+for its own user and root; others ask its server (--status), on its own machine.
+It takes seconds: what is there stays where it is. A crash, or Ctrl-C, leaves
+the volume as it was, or larger. How large it may become was said when it was
+made (mkfs --max-size).
 
 What is behind an NBD server, or Ceph, a server sees when it starts: for these
 start it again, with serve --grow.
@@ -103,8 +104,8 @@ func tellGrowth(name string, g tansyfs.Growth, behind uint64) {
 // served says what to do with a volume that is in use.
 func served(err error) error {
 	if errors.Is(err, disk.ErrLocked) {
-		return fmt.Errorf("%w; the user that has it open, and root, can have it grow meanwhile (--control); and others its server, if "+
-			"that has --status: tansy grow HOST:PORT of that", err)
+		return fmt.Errorf("%w; the user that has it open, and root, can have it grow meanwhile (serve --control); others "+
+			"can have a server with --status do so: tansy grow HOST:PORT of that", err)
 	}
 	return err
 }

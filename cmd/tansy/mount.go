@@ -94,7 +94,8 @@ exit codes:
 		if done {
 			return code
 		}
-		if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.control.wrong(), m.wrongAccess(f)); what != "" {
+		if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.control.wrong(),
+			m.wrongAccess(f)); what != "" {
 			return misused(f, what)
 		}
 		if m.remount {

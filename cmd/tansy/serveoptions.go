@@ -92,7 +92,8 @@ others.
 
 // serveGroups are the flags of serve by their subjects.
 var serveGroups = []flagGroup{
-	{"volumes", "volume create size preallocate owner mode ignore-fstab grow read-only cache discard control moment-spill"},
+	{"volumes", "volume create size preallocate owner mode ignore-fstab grow read-only cache discard control " +
+		"moment-spill"},
 	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port locks grace"},
 	{"encryption", "tls-cert tls-key tls-client-ca xprtsec"},
 	{"durability, and looking for damage", "commit-interval scrub scrub-every"},

@@ -55,7 +55,7 @@ const (
 // Why a moment ends.
 var (
 	errStops = errors.New("the server stops")
-	errGone  = errors.New("its reader has gone")
+	errGone  = errors.New("the reader has gone")
 	errIdle  = fmt.Errorf("nothing was asked of it for %v", idleAfter)
 )
 

@@ -1122,6 +1122,24 @@ var mutants = []mutant{
 	{what: "moments: the layout at rest can be written", file: "fs/moment.go", old: "\treturn &disk.Error{Op: \"write\", Block: a, Err: disk.ErrReadOnly}\n", new: "\treturn nil\n", tests: momentsOfVolumes},
 	{what: "moments: the room of removed files is given back meanwhile", file: "fs/internal/background/trimmer.go", old: "if t.v.InMoments() {", new: "if false {", tests: momentsOfVolumes},
 
+	// The socket of a volume that is in use.
+	{what: "control: any number of moments", file: "ops/control/server.go", old: "if s.open == mostMoments {", new: "if false {", tests: controls},
+	{what: "control: a lost moment is an error of the device", file: "ops/control/server.go", old: "\t\tcode = http.StatusGone\n", new: "", tests: controls},
+	{what: "control: one block more than can be asked for", file: "ops/control/server.go", old: "n > MostBlocks {", new: "n > MostBlocks+1 {", tests: controls},
+	{what: "control: other blocks than were asked for", file: "ops/control/server.go", old: "h.ReadAt(from, bufs)", new: "h.ReadAt(from/2, bufs)", tests: controls},
+	{what: "control: no block is released", file: "ops/control/server.go", old: "\t\tdisk.Release(h.Disk, from, number(r, \"to\"))\n", new: "\t\t_ = from\n", tests: controls},
+	{what: "control: others may use the socket", file: "ops/control/socket.go", old: "os.Chmod(first, 0o600)", new: "os.Chmod(first, 0o666)", tests: controls},
+	{what: "control: others may enter the folder", file: "ops/control/socket.go", old: "os.MkdirAll(dir, 0o700)", new: "os.MkdirAll(dir, 0o755)", tests: controls},
+	{what: "control: a folder that others may write to", file: "ops/control/socket.go", old: " || st.Mode&0o022 != 0", new: "", tests: controls},
+	{what: "control: the socket of another server is replaced", file: "ops/control/socket.go", old: "if answers(path) {", new: "if false {", tests: controls},
+	{what: "control: what another has put there is removed", file: "ops/control/socket.go", old: "err == nil && os.SameFile(st, s.file)", new: "err == nil", tests: controls},
+	{what: "control: the socket stays", file: "ops/control/socket.go", old: "\t\tos.Remove(s.path)\n", new: "", tests: controls},
+	{what: "control: the same blocks again", file: "ops/control/client.go", old: "a, bufs = a+uint64(n), bufs[n:]", new: "bufs = bufs[n:]", tests: controls},
+	{what: "control: what was closed is read on", file: "ops/control/client.go", old: "if m.closed.Load() {", new: "if false {", tests: controls},
+	{what: "control: what is in use is not checked", file: "cmd/tansy/control.go", old: "\tcase errors.Is(err, disk.ErrLocked):\n", new: "\tcase false:\n", tests: controlled},
+	{what: "control: what is in use does not grow", file: "cmd/tansy/grow.go", old: "o.askInUse(f, pos[0]); asked {", new: "o.askInUse(f, pos[0]); asked && false {", tests: controlled},
+	{what: "control: it ends after the volume, or never", file: "cmd/tansy/volume.go", old: "\tv.control.Close()\n", new: "", tests: controlled},
+
 	// Layouts of which a disk has some runs.
 	{what: "pieced: a run is longer than what is asked for", file: "disk/pieced.go", old: "k = min(k, end-a)", new: "k = max(k, 1)", tests: inPieces},
 	{what: "pieced: what is not there is read as it was before", file: "disk/pieced.go", old: "\t\t\tfor _, b := range part {\n\t\t\t\tclear(b)\n\t\t\t}\n", new: "\t\t\t_ = part\n", tests: inPieces},
