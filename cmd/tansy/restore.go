@@ -189,7 +189,7 @@ func (r *restoring) tell(took time.Duration) int {
 		line += ", damaged, " + count(n, "problem", "problems")
 		code = exitFailure
 	case r.lost > 0:
-		line += ", damaged: " + count(r.lost, "block", "blocks") + " of the backup are not as they were written"
+		line += ", damaged: " + count(r.lost, "block", "blocks") + " of the backup not as written"
 		code = exitFailure
 	case r.check:
 		line += ", clean"

@@ -69,7 +69,7 @@ func TestWrongArguments(t *testing.T) {
 		{"help srve", 2, `tansy: there is no command "srve": did you mean serve?`},
 		{"help serve more", 2, `tansy: "more" is one argument too many`},
 		{"--volume=V serve", 2, "tansy: a command is missing before --volume=V: tansy serve and tansy grow have it"},
-		{"--size", 2, "tansy: a command is missing before --size: tansy serve, tansy mkfs and tansy grow have it"},
+		{"--size", 2, "tansy: a command is missing before --size: tansy serve, tansy mkfs, tansy grow and tansy restore have it"},
 		{"--xyzzy", 2, "tansy: a command is missing before --xyzzy"},
 
 		{"snapshot", 2, `tansy: there is no command "snapshot" yet; tansy backup keeps a state of a volume, and tansy`},
@@ -176,8 +176,8 @@ func TestWrongArguments(t *testing.T) {
 
 		{"serve --volum V", 2, "tansy serve: there is no flag --volum: did you mean --volume?"},
 		{"serve --max-conections 3", 2, "tansy serve: there is no flag --max-conections: did you mean --max-connections?"},
-		{"serve -q", 2, "tansy serve: there is no flag -q: tansy check and tansy trim have it"},
-		{"serve --force", 2, "tansy serve: there is no flag --force: tansy mkfs has it"},
+		{"serve -q", 2, "tansy serve: there is no flag -q: tansy backup, tansy restore, tansy check and tansy trim have it"},
+		{"serve --force", 2, "tansy serve: there is no flag --force: tansy mkfs and tansy restore have it"},
 		{"serve --listen nowhere", 2, `tansy serve: --listen "nowhere": the port is missing: give nowhere:PORT`},
 		{"serve --listen ::1", 2, `tansy serve: --listen "::1": the port is missing: give [::1]:PORT`},
 		{"serve --listen=", 2, "tansy serve: --listen is empty: give HOST:PORT"},

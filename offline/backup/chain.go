@@ -83,22 +83,10 @@ func (c *Chain) readBlock(a uint64, b []byte) error {
 	case !e.hasData():
 		clear(b)
 	default:
-		return c.readEntry(f, e, place, b)
+		return f.contents(e, place, b)
 	}
 	if err != nil {
 		return &disk.Error{Op: "read", Path: f.name, Block: a, Err: err}
-	}
-	return nil
-}
-
-// readEntry reads the contents of an entry of f.
-func (c *Chain) readEntry(f *file, e entry, place uint64, b []byte) error {
-	err := f.read(place, b)
-	if err == nil && crc(b) != e.sum {
-		err = fmt.Errorf("%w: the checksum of this block is wrong", ErrDamaged)
-	}
-	if err != nil {
-		return &disk.Error{Op: "read", Path: f.name, Block: e.block, Err: err}
 	}
 	return nil
 }
@@ -209,7 +197,7 @@ func (c *Chain) each(f func(e entry, data []byte) error) error {
 			return err
 		}
 		if e.hasData() {
-			err = c.readEntry(file, e, place, buf)
+			err = file.contents(e, place, buf)
 		}
 		if errors.Is(err, ErrDamaged) {
 			e.kind = lost

@@ -56,7 +56,8 @@ func judge(t *testing.T, folder string) (sound bool, dev disk.Disk) {
 	}
 	if x, err2 := c.Device(); err2 != nil {
 		known(err2)
-	} else if r, err2 := check.Volume(x, check.Options{Data: true}); (err == nil && lost == 0) != (err2 == nil && r.Clean()) {
+	} else if r, err2 := check.Volume(x, check.Options{Data: true}); (err == nil && lost == 0) !=
+		(err2 == nil && r.Clean()) {
 		t.Errorf("restore: %d lost, %v; but a check says %v, %v", lost, err, r.Problems, err2)
 	}
 	return err == nil && lost == 0, d

@@ -98,6 +98,18 @@ func (f *file) read(at uint64, b []byte) error {
 	return err
 }
 
+// contents reads those of an entry, which lie in block place of the file.
+func (f *file) contents(e entry, place uint64, b []byte) error {
+	err := f.read(place, b)
+	if err == nil && crc(b) != e.sum {
+		err = fmt.Errorf("%w: the checksum of this block is wrong", ErrDamaged)
+	}
+	if err != nil {
+		return &disk.Error{Op: "read", Path: f.name, Block: e.block, Err: err}
+	}
+	return nil
+}
+
 // segment returns segment i. It waits for other calls that read one.
 func (f *file) segment(i int) *segment {
 	f.mu.Lock()

@@ -77,14 +77,7 @@ func List(folder string) ([]Listed, error) {
 	}
 	var all []Listed
 	for _, name := range names {
-		l := Listed{Path: filepath.Join(folder, name)}
-		f, err := openPath(l.Path)
-		if err == nil {
-			l.Info, l.Stored, l.Bytes = f.Info, f.end.stored, f.bytes
-			err = f.close()
-		}
-		l.Err = err
-		all = append(all, l)
+		all = append(all, listed(filepath.Join(folder, name)))
 	}
 	ids := map[ID]string{}
 	for i, l := range all {
@@ -109,6 +102,20 @@ func List(folder string) ([]Listed, error) {
 		return strings.Compare(a.Path, b.Path)
 	})
 	return all, nil
+}
+
+// listed is the file of a backup.
+func listed(path string) Listed {
+	l := Listed{Path: path}
+	f, err := openPath(path)
+	if err == nil {
+		l.Info, l.Stored, l.Bytes = f.Info, f.end.stored, f.bytes
+		err = f.close()
+	}
+	if l.Err = err; errors.Is(err, ErrNotBackup) {
+		l.Err = fmt.Errorf("%s: %w: it does not begin as a backup does", path, ErrDamaged)
+	}
+	return l
 }
 
 // openPath opens a file of a backup.
@@ -282,7 +289,7 @@ func (x *Folder) Backup(ctx context.Context, layout disk.Disk, full bool, o Opti
 		o.When = time.Now()
 	}
 	path = x.name(o.When)
-	err = x.put(path, func(f *os.File) error {
+	err = x.put(path, disk.Rename, func(f *os.File) error {
 		r, err = Write(ctx, f, layout, base, o)
 		return err
 	})
@@ -318,8 +325,8 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// put makes a file that write fills. It has its name when it is durable; after an error it is not there.
-func (x *Folder) put(path string, write func(f *os.File) error) error {
+// put makes a file that write fills. It has its name, by rename, when it is durable; after an error it is not there.
+func (x *Folder) put(path string, rename func(from, to string) error, write func(f *os.File) error) error {
 	tmp := path + unfinished
 	f, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -333,10 +340,11 @@ func (x *Folder) put(path string, write func(f *os.File) error) error {
 		err = e
 	}
 	if err == nil {
-		err = disk.Rename(tmp, path)
+		err = rename(tmp, path)
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = fmt.Errorf("%w: %s is full: nothing of this backup is left there, and all others are as they were", err, x.path)
+		err = fmt.Errorf("%w: %s is full: nothing of this is left there, and all backups are as they were", err,
+			x.path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp))

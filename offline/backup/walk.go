@@ -80,8 +80,8 @@ func (c *comparison) down(p uint64, code, old journal.Code) error {
 	return nil
 }
 
-// usedOtherwise adds the pages with codes of blocks whose bits may have changed. A block whose code is the same may have
-// been free, and be in use now.
+// usedOtherwise adds the pages with codes of blocks whose bits may have changed. A block whose code is the same may
+// have been free, and be in use now.
 func (c *comparison) usedOtherwise() error {
 	g := c.now.super.Geometry()
 	from, to := g.BlockBitmap(), g.InodeTable()

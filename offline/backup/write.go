@@ -83,7 +83,6 @@ func Write(ctx context.Context, w io.Writer, layout disk.Disk, base *Chain, o Op
 	if b.w, err = newWriter(out, info); err != nil {
 		return b.report, err
 	}
-	b.memory = make([]byte, perHead*disk.BlockSize)
 	if err = b.all(); err == nil {
 		err = out.Flush()
 	}
@@ -122,7 +121,6 @@ type run struct {
 	w           *writer
 	report      Report
 
-	memory []byte   // of the blocks of a segment
 	wanted []uint64 // blocks to be read for the segment
 }
 
@@ -289,7 +287,7 @@ func (b *run) read() error {
 	}
 	bufs := make([][]byte, len(b.wanted))
 	for i := range bufs {
-		bufs[i] = b.memory[(len(b.w.entries)+i)*disk.BlockSize:][:disk.BlockSize]
+		bufs[i] = b.w.room(i)
 	}
 	for i := 0; i < len(b.wanted); {
 		n := 1

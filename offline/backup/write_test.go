@@ -293,10 +293,10 @@ func TestInterrupted(t *testing.T) {
 	if _, _, err := f.Backup(ctx, rest(t, d), true, o); !errors.Is(err, why) {
 		t.Errorf("interrupted: %v", err)
 	}
-	if err := f.put(filepath.Join(folder, "x"+Suffix), func(w *os.File) error {
+	if err := f.put(filepath.Join(folder, "x"+Suffix), disk.Rename, func(w *os.File) error {
 		w.Write(make([]byte, 10))
 		return &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
-	}); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "all others are as they were") {
+	}); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "all backups are as they were") {
 		t.Errorf("full: %v", err)
 	}
 	names, err := os.ReadDir(folder)

@@ -23,11 +23,12 @@ type writer struct {
 	next     uint64 // the least block that the next entry may have
 	entries  []entry
 	data     [][]byte // of the entries that have some
+	memory   []byte   // for these
 }
 
 // newWriter writes the header.
 func newWriter(w io.Writer, info Info) (*writer, error) {
-	x := &writer{w: w, info: info, sums: sha256.New()}
+	x := &writer{w: w, info: info, sums: sha256.New(), memory: make([]byte, perHead*disk.BlockSize)}
 	return x, x.block(encodeHeader(info))
 }
 
@@ -45,6 +46,11 @@ func (w *writer) put(b []byte) error {
 
 // errOrder is the error of an entry that comes too late.
 var errOrder = errors.New("blocks have to be written in their order")
+
+// room is memory for the data of the entry that comes after the next i, as long as no segment is full before.
+func (w *writer) room(i int) []byte {
+	return w.memory[(len(w.entries)+i)*disk.BlockSize:][:disk.BlockSize]
+}
 
 // add appends an entry: blocks come in their order. data is that of the entry, if it has some, and must stay what it is
 // until the segment is written: the last of perHead entries does that.
