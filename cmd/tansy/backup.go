@@ -23,6 +23,9 @@ func backup() (*flagSet, action) {
                                 of all that is in use, again
   tansy backup data.img /backup/data --rate 50M
                                 50 MiB a second at most
+  tansy backup data.img /backup/data --keep daily=7,weekly=4
+                                and take away those that are too many then: kept
+                                are the last of each of 7 days, and of 4 weeks
   tansy backup data.img - | ssh host tansy restore - copy.img
                                 a copy on another machine
   tansy backup --list /backup/data
@@ -32,10 +35,11 @@ exit codes:
   0  done
   1  failed, and the folder is as it was; or the backup is there, and some
      blocks of the volume are damaged: which files these belong to is printed;
-     or it is there, and that could not be printed
+     or it is there, and others could not be taken away (--keep), or not all of
+     this could be printed
   2  wrong arguments
   129, 130, 143
-     interrupted by SIGHUP, SIGINT (Ctrl-C), or SIGTERM: the folder is as it was
+     interrupted by SIGHUP, SIGINT (Ctrl-C), or SIGTERM: what is left is said
 
 The volume is only read, and must not be in use by a server. Each block is
 compared with the code that the volume has of it, and each file of the backup
@@ -46,6 +50,10 @@ mount --read-only take the folder, or one of its files, for the volume.
 	all := f.Bool("full", false, "store all that is in use, and not what changed since the last backup")
 	list := f.Bool("list", false, "print what backups there are in a folder")
 	quiet := f.Bool("q", false, "print nothing but problems")
+	var keep keeping
+	f.Var(&keep, "keep", "afterwards take away all but the last backup of each of the last `N` hours, days, weeks, "+
+		"months, or years in which there are any, or the last ones: hourly=N, daily=N, weekly=N, monthly=N, yearly=N, "+
+		"last=N, several with commas between (default: all stay)")
 	var rate byteSize
 	f.Var(&rate, "rate", "write no more than so many bytes a second (default: as fast as it goes)")
 	return f, func(args []string) int {
@@ -63,22 +71,45 @@ mount --read-only take the folder, or one of its files, for the volume.
 			return listBackups(pos[0])
 		case len(pos) == 1:
 			return misused(f, missingArguments(f, 1))
+		case pos[1] == "-" && (*all || given(f, "keep")):
+			return misused(f, "--full and --keep are for a folder: what goes to standard output is always full")
 		}
-		b := backingUp{volume: pos[0], to: pos[1], full: *all, quiet: *quiet, o: volbackup.Options{Rate: uint64(rate)}}
+		b := backingUp{volume: pos[0], to: pos[1], full: *all, quiet: *quiet, keep: keep,
+			o: volbackup.Options{Rate: uint64(rate)}}
 		ctx, stop := untilInterrupted()
 		defer stop()
 		r, err := b.run(ctx)
 		if err != nil {
-			return fail("backup", served(b.left(err)))
+			return fail("backup", b.left(err))
 		}
-		return b.tell(r)
+		code = b.tell(r)
+		if err := b.prune(ctx); err != nil {
+			return max(code, fail("backup", b.leftOfPrune(err)))
+		}
+		return code
 	}
+}
+
+// keeping is a flag value: which backups are kept.
+type keeping struct {
+	text string
+	keep volbackup.Keep
+}
+
+func (k *keeping) String() string { return k.text }
+
+// Set implements flag.Value.
+func (k *keeping) Set(text string) (err error) {
+	k.text = text
+	k.keep, err = volbackup.ParseKeep(text)
+	return err
 }
 
 // backingUp is a backup that is wanted.
 type backingUp struct {
 	volume, to  string
 	full, quiet bool
+	keep        keeping
 	o           volbackup.Options
 	path        string // of the file that was made
 	begun       time.Time
@@ -125,6 +156,42 @@ func (b *backingUp) left(err error) error {
 		return fmt.Errorf("%w: give another folder; one has the backups of one volume", err)
 	}
 	return err
+}
+
+// prune takes away what is not kept.
+func (b *backingUp) prune(ctx context.Context) error {
+	if b.keep.text == "" {
+		return nil
+	}
+	folder, err := volbackup.OpenFolder(b.to)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	var report func(done, total uint64)
+	if !b.quiet {
+		p := newProgress(os.Stderr, time.Now)
+		report = func(done, total uint64) { p.report("keep", done, total) }
+		defer func() { fmt.Fprint(os.Stderr, p.clear) }()
+	}
+	p, err := folder.Prune(ctx, b.keep.keep, report)
+	if !b.quiet {
+		for _, path := range p.Gone {
+			fmt.Fprintf(stdout, "%s: not kept\n", shown(path))
+		}
+		for _, path := range p.Base {
+			fmt.Fprintf(stdout, "%s: not kept, but what the others add to\n", shown(path))
+		}
+	}
+	return err
+}
+
+// leftOfPrune adds to an error what there is after an interruption.
+func (b *backingUp) leftOfPrune(err error) error {
+	if by := new(interrupted); errors.As(err, by) {
+		return fmt.Errorf("%w: the backup is made, and all that are to be kept are whole; some others are there yet", *by)
+	}
+	return fmt.Errorf("the backup is made, but: %w", err)
 }
 
 // tell says what was done, and what is damaged, and returns the exit code. Where the backup goes to standard output the

@@ -129,6 +129,28 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
+// What is not kept goes, and the rest stays what it was. What is wrong with the rules is said.
+func TestBackupKeep(t *testing.T) {
+	dir := t.TempDir()
+	img := filled(t, dir, "v.img", bytes.Repeat([]byte("kept"), 1000), "--size", "16M")
+	to := filepath.Join(dir, "backups")
+	for range 3 {
+		says(t, exitOK, "", "backup", img, to)
+	}
+	write(t, img, "more", []byte("more"))
+	out := says(t, exitOK, ": not kept\n", "backup", img, to, "--keep", "last=1,daily=1")
+	all, err := volbackup.List(to)
+	if err != nil || len(all) > 2 || strings.Count(out, "not kept\n") != 4-len(all) {
+		t.Errorf("%v, %v\n%s", all, err, out)
+	}
+	says(t, exitOK, ": clean; 2 files", "check", to, "--data")
+	says(t, exitUsage, `--keep "daily": give last, hourly, daily, `, "backup", img, to, "--keep", "daily")
+	says(t, exitUsage, "--full and --keep are for a folder", "backup", img, "-", "--keep", "daily=1")
+	says(t, exitUsage, "the argument FOLDER|- is missing", "backup", img)
+	says(t, exitUsage, "--list takes a folder alone", "backup", "--list", img, to)
+	says(t, exitFailure, ": not a backup of a Tansy volume", "backup", "--list", dir)
+}
+
 // A backup goes through a pipe, and what is cut short is noticed.
 func TestBackupThroughPipe(t *testing.T) {
 	dir := t.TempDir()

@@ -83,6 +83,9 @@ func TestEveryBlockFlipped(t *testing.T) {
 			if err := os.WriteFile(l.Path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
+			if blocks, err := Verify(l.Path, nil); err == nil && len(blocks) == 0 {
+				t.Errorf("%s, block %d was changed, and Verify did not notice", l.Path, at/disk.BlockSize)
+			}
 			if ok, d := judge(t, folder); ok {
 				unnoticed++
 				if i == 1 {
@@ -100,6 +103,11 @@ func TestEveryBlockFlipped(t *testing.T) {
 	}
 	if ok, _ := judge(t, folder); !ok {
 		t.Error("the backup is damaged without a change")
+	}
+	for _, l := range all {
+		if blocks, err := Verify(l.Path, nil); err != nil || len(blocks) > 0 {
+			t.Errorf("%s: %v, %v", l.Path, blocks, err)
+		}
 	}
 }
 
@@ -140,6 +148,59 @@ func TestCut(t *testing.T) {
 	}
 	if _, err := Open(folder); !errors.Is(err, ErrNotBackup) || Is(folder) {
 		t.Errorf("without any file: %v", err)
+	}
+}
+
+// Nothing is added to a folder with a damaged file, but a full backup.
+func TestAddToDamaged(t *testing.T) {
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", []byte("a")) })
+	folder := t.TempDir()
+	path, _ := add(t, folder, rest(t, d), false)
+	if err := os.WriteFile(filepath.Join(folder, "9"+Suffix), make([]byte, 2*disk.BlockSize), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Backup(context.Background(), rest(t, d), false, Options{}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("added: %v", err)
+	}
+	f.Close()
+	last, r := add(t, folder, rest(t, d), true)
+	if !r.Full() || r.Number != 2 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := Open(folder); !errors.Is(err, ErrDamaged) {
+		t.Errorf("which is the last is known: %v", err)
+	}
+	for _, p := range []string{path, last} {
+		clean(t, p, deviceIn(t, chain(t, p)))
+	}
+}
+
+// What was changed in a pipe with all its checksums is noticed: there is one of all.
+func TestStreamForged(t *testing.T) {
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", bytes.Repeat([]byte("a"), 100_000)) })
+	b := full(t, rest(t, d))
+	i, err := decodeHeader(b[:disk.BlockSize])
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, ok := decodeHead(b[disk.BlockSize:2*disk.BlockSize], i.ID, 1, i.Size)
+	if !ok {
+		t.Fatal("no head")
+	}
+	data := b[(2+10)*disk.BlockSize:][:disk.BlockSize]
+	data[0] ^= 1
+	entries[10].sum = crc(data)
+	copy(b[disk.BlockSize:], encodeHead(i.ID, 1, entries))
+	s, err := NewStream(bytes.NewReader(b))
+	if err == nil {
+		_, err = Restore(context.Background(), disk.NewMem(16<<20), s, RestoreOptions{})
+	}
+	if !errors.Is(err, ErrDamaged) {
+		t.Errorf("forged: %v", err)
 	}
 }
 

@@ -260,7 +260,8 @@ func (x *Folder) Close() error { return x.lock.Close() }
 // Backup writes a backup of the volume at rest with that layout (Write). It adds to the last one of the folder, unless
 // there is none, or full is set. The file has its name, which is in the report, when it is durable; after an error
 // there is none.
-func (x *Folder) Backup(ctx context.Context, layout disk.Disk, full bool, o Options) (path string, r Report, err error) {
+func (x *Folder) Backup(ctx context.Context, layout disk.Disk, full bool,
+	o Options) (path string, r Report, err error) {
 	all, err := List(x.path)
 	if err != nil {
 		return "", r, err
@@ -343,8 +344,7 @@ func (x *Folder) put(path string, rename func(from, to string) error, write func
 		err = rename(tmp, path)
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = fmt.Errorf("%w: %s is full: nothing of this is left there, and all backups are as they were", err,
-			x.path)
+		err = fmt.Errorf("%w: %s is full: nothing of this is left, and all backups are as they were", err, x.path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp))

@@ -55,7 +55,7 @@ func (s *Stream) read(b []byte) error {
 // each implements Backup. It reads to the end, and makes sure that nothing is missing.
 func (s *Stream) each(f func(e entry, data []byte) error) error {
 	if !s.info.Full() {
-		return fmt.Errorf("it adds to another backup, which is needed, too: give the folder of both")
+		return fmt.Errorf("the backup adds to another one, which is needed, too: give the folder of both")
 	}
 	b, data := make([]byte, disk.BlockSize), make([]byte, disk.BlockSize)
 	segments, next := uint64(0), uint64(0)

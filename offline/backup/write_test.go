@@ -250,6 +250,34 @@ func TestDamagedSource(t *testing.T) {
 	sameTree(t, "mended", treeOf(t, d), treeOf(t, restored(t, c, false)))
 }
 
+// A superblock, or its copy, that is damaged is sound in the backup.
+func TestDamagedSuperblock(t *testing.T) {
+	for _, which := range []uint64{0, 16<<20/disk.BlockSize - 1} {
+		d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", []byte("a")) })
+		want := treeOf(t, d)
+		if err := d.WriteAt(which, [][]byte{make([]byte, disk.BlockSize)}); err != nil {
+			t.Fatal(err)
+		}
+		if which == 0 { // a superblock yet, and a damaged one
+			b := make([]byte, disk.BlockSize)
+			if err := d.ReadAt(d.Size()-1, [][]byte{b}); err != nil {
+				t.Fatal(err)
+			}
+			b[100] ^= 1
+			if err := d.WriteAt(0, [][]byte{b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := NewStream(bytes.NewReader(full(t, rest(t, d))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := restored(t, s, true)
+		clean(t, "restored", v)
+		sameTree(t, "restored", want, treeOf(t, v))
+	}
+}
+
 // A volume has its own folder. One that was restored goes on with the chain of the one it was.
 func TestOtherVolume(t *testing.T) {
 	folder := t.TempDir()
