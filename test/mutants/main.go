@@ -137,6 +137,8 @@ var (
 	containers = []string{"./test/image", "-timeout", "1m"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	noted      = []string{"./internal/runtime/notes"}
+	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast"}
+	backupCmd  = []string{"./cmd/tansy", "-run", "Backup", "-timeout", "5m", "-failfast"}
 
 	writeMemory = []string{"./internal/runtime/hold", "./internal/runtime/dbytes", "./fs",
 		"-run", "Pool|Retain|Source|WriteMemory"}
