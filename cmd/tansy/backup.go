@@ -123,7 +123,7 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 		return r, err
 	}
 	defer d.Close()
-	layout, err := tansyfs.AtRest(d, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	rest, err := tansyfs.AtRest(d, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return r, fmt.Errorf("%s: %w%s", b.volume, err, adviceFor(d, err))
 	}
@@ -136,14 +136,14 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 		if st, err := os.Stdout.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
 			return r, wrongArgument{errors.New("a backup goes to a pipe or a file, and not to a terminal")}
 		}
-		return volbackup.Write(ctx, stdout, layout, nil, b.o)
+		return volbackup.Write(ctx, stdout, rest, nil, b.o)
 	}
 	folder, err := volbackup.OpenFolder(b.to)
 	if err != nil {
 		return r, err
 	}
 	defer folder.Close()
-	b.path, r, err = folder.Backup(ctx, layout, b.full, b.o)
+	b.path, r, err = folder.Backup(ctx, rest, b.full, b.o)
 	return r, err
 }
 

@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tansy/disk"
@@ -171,6 +175,53 @@ func TestBackupThroughPipe(t *testing.T) {
 			}
 		} else if got := contentsOf(t, to, "file"); string(got) != "piped" {
 			t.Errorf("%q", got)
+		}
+	}
+}
+
+// A signal ends a backup, and a restore that waits for its input: nothing is left of either, and that is said.
+func TestBackupInterrupted(t *testing.T) {
+	if signal.Ignored(syscall.SIGINT) {
+		t.Skip("SIGINT is ignored by whom this process starts")
+	}
+	dir := t.TempDir()
+	img := filled(t, dir, "v.img", make([]byte, 1<<20), "--size", "16M")
+	stream := tansy(t, "backup", img, "-")
+	to, again := filepath.Join(dir, "backups"), filepath.Join(dir, "again.img")
+	for _, x := range []struct{ args, unfinished, says string }{
+		{"backup\n" + img + "\n" + to + "\n--rate\n1K", to + "/*" + unfinished, "interrupted: " + to + " is as it was\n"},
+		{"restore\n-\n" + again, again + unfinished,
+			"interrupted: " + again + " is not made, and nothing of it is left\n"},
+	} {
+		c := exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")
+		c.Env = append(os.Environ(), "TANSY_ARGS="+x.args)
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var errs bytes.Buffer
+		c.Stderr = &errs
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(in, stream[:5*disk.BlockSize]); err != nil && !errors.Is(err, syscall.EPIPE) {
+			t.Error(err)
+		}
+		for there := []string(nil); len(there) == 0; { // it takes signals from before that on
+			if there, err = filepath.Glob(x.unfinished); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		c.Wait()
+		in.Close()
+		if code := c.ProcessState.ExitCode(); code != 130 || !strings.HasSuffix(errs.String(), x.says) {
+			t.Errorf("%s: exit code %d, %s", x.args, code, &errs)
+		}
+		if left, err := filepath.Glob(x.unfinished); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
 		}
 	}
 }

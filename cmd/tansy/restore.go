@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -81,10 +82,16 @@ type restoring struct {
 	report       volcheck.Report
 }
 
-// open opens what is restored.
-func (r *restoring) open() (b volbackup.Backup, end func() error, err error) {
+// open opens what is restored. A read of standard input ends with ctx.
+func (r *restoring) open(ctx context.Context) (b volbackup.Backup, end func() error, err error) {
 	if r.from == "-" {
-		s, err := volbackup.NewStream(os.Stdin)
+		in, out := io.Pipe()
+		context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })
+		go func() {
+			_, err := io.Copy(out, os.Stdin)
+			out.CloseWithError(err)
+		}()
+		s, err := volbackup.NewStream(in)
 		if err != nil {
 			return nil, nil, fmt.Errorf("standard input: %w", err)
 		}
@@ -99,7 +106,7 @@ func (r *restoring) open() (b volbackup.Backup, end func() error, err error) {
 
 // run restores the volume.
 func (r *restoring) run(ctx context.Context) error {
-	b, end, err := r.open()
+	b, end, err := r.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -145,14 +145,14 @@ func (c *Chain) Close() error {
 	return errors.Join(errs...)
 }
 
-// super is the superblock of the volume.
-func superOf(layout disk.Disk) (s superblockformat.Super, err error) {
+// superOf is the superblock of a volume at rest, on its device or in its layout.
+func superOf(d disk.Disk) (s superblockformat.Super, err error) {
 	b := make([]byte, disk.BlockSize)
-	if err := layout.ReadAt(0, [][]byte{b}); err != nil {
+	if err := d.ReadAt(0, [][]byte{b}); err != nil {
 		return s, err
 	}
 	why, s := superblockformat.Decode(&dbytes.Bytes{Data: b})
-	if why != 0 || s.Size() != layout.Size() {
+	if why != 0 {
 		return s, fmt.Errorf("%w: it has no superblock that this program knows", ErrDamaged)
 	}
 	return s, nil
@@ -163,6 +163,9 @@ func (c *Chain) Device() (disk.Disk, error) {
 	s, err := superOf(c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name(), err)
+	}
+	if s.Size() != c.Size() {
+		return nil, fmt.Errorf("%s: %w: its superblock is that of another volume", c.Name(), ErrDamaged)
 	}
 	return deviceOf(c, s), nil
 }

@@ -210,7 +210,11 @@ func TestWriter(t *testing.T) {
 // The nodes of a page are its codes: those of home blocks first, which are where PageOf says.
 func TestNodes(t *testing.T) {
 	d := made(t, 64<<20, fs.MkfsOptions{}, func(v *fs.FS) {})
-	s, err := newSource(rest(t, d))
+	super, err := superOf(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSource(rest(t, d), super)
 	if err != nil {
 		t.Fatal(err)
 	}

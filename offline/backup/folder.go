@@ -257,10 +257,10 @@ func escaped(path string) string {
 // Close lets others write to the folder.
 func (x *Folder) Close() error { return x.lock.Close() }
 
-// Backup writes a backup of the volume at rest with that layout (Write). It adds to the last one of the folder, unless
+// Backup writes a backup of the volume at rest on d (Write). It adds to the last one of the folder, unless
 // there is none, or full is set. The file has its name, which is in the report, when it is durable; after an error
 // there is none.
-func (x *Folder) Backup(ctx context.Context, layout disk.Disk, full bool,
+func (x *Folder) Backup(ctx context.Context, d disk.Disk, full bool,
 	o Options) (path string, r Report, err error) {
 	all, err := List(x.path)
 	if err != nil {
@@ -282,7 +282,7 @@ func (x *Folder) Backup(ctx context.Context, layout disk.Disk, full bool,
 		defer base.Close()
 	}
 	if full {
-		if err := x.same(layout, all); err != nil {
+		if err := x.same(d, all); err != nil {
 			return "", r, err
 		}
 	}
@@ -291,15 +291,15 @@ func (x *Folder) Backup(ctx context.Context, layout disk.Disk, full bool,
 	}
 	path = x.name(o.When)
 	err = x.put(path, disk.Rename, func(f *os.File) error {
-		r, err = Write(ctx, f, layout, base, o)
+		r, err = Write(ctx, f, d, base, o)
 		return err
 	})
 	return path, r, err
 }
 
 // same is an error if the backups are of another volume.
-func (x *Folder) same(layout disk.Disk, all []Listed) error {
-	s, err := superOf(layout)
+func (x *Folder) same(d disk.Disk, all []Listed) error {
+	s, err := superOf(d)
 	if err != nil {
 		return err
 	}

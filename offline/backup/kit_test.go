@@ -162,14 +162,14 @@ func (w *worker) killed() disk.Disk {
 	return w.d.Crash(disk.LoseAll)
 }
 
-// rest is the layout of a volume at rest.
+// rest is a volume at rest.
 func rest(t *testing.T, d disk.Disk) disk.Disk {
 	t.Helper()
-	layout, err := fs.AtRest(d, quiet)
+	at, err := fs.AtRest(d, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return layout
+	return at
 }
 
 // treeOf is that of the volume on d, which is not changed.
@@ -211,10 +211,10 @@ func restored(t *testing.T, b Backup, dirty bool) disk.Disk {
 }
 
 // full is a full backup in memory.
-func full(t *testing.T, layout disk.Disk) []byte {
+func full(t *testing.T, d disk.Disk) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	r, err := Write(context.Background(), &b, layout, nil, Options{})
+	r, err := Write(context.Background(), &b, d, nil, Options{})
 	if err != nil || len(r.Damaged) > 0 {
 		t.Fatal(r.Damaged, err)
 	}
@@ -236,14 +236,14 @@ func chain(t *testing.T, path string) *Chain {
 }
 
 // add makes one more backup in a folder.
-func add(t *testing.T, folder string, layout disk.Disk, full bool) (string, Report) {
+func add(t *testing.T, folder string, d disk.Disk, full bool) (string, Report) {
 	t.Helper()
 	f, err := OpenFolder(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	path, r, err := f.Backup(context.Background(), layout, full, Options{})
+	path, r, err := f.Backup(context.Background(), d, full, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,10 @@ type source struct {
 	unknown bool   // it is damaged, so that all blocks count as used
 }
 
-func newSource(layout disk.Disk) (*source, error) {
-	s, err := superOf(layout)
-	if err != nil {
-		return nil, err
+// newSource is volume s, with that layout.
+func newSource(layout disk.Disk, s superblockformat.Super) (*source, error) {
+	if layout.Size() != s.Size() {
+		return nil, fmt.Errorf("%w: its superblock is that of %d blocks, and not of %d", ErrDamaged, s.Size(), layout.Size())
 	}
 	snap, err := journal.Inspect(layout, volumeend.Journal(s))
 	if err != nil {

@@ -47,23 +47,28 @@ const mostNamed = 10_000
 // atOnce is how many bytes of a backup are written at once.
 const atOnce = 1 << 20
 
-// A Releaser is a layout that keeps blocks for its reader: those of a volume that changes meanwhile.
+// A Releaser is a device that keeps blocks for its reader: of a volume that changes meanwhile.
 type Releaser interface {
-	// Release tells that blocks [from, to) are not read any more.
+	// Release tells that blocks [from, to) are not read any more. They are of data; what is before these is read until the
+	// end, also to name the files of damaged blocks: for these, what the files' indirect blocks were may be gone.
 	Release(from, to uint64)
 }
 
-// Write writes a backup of the volume at rest with that layout (fs.AtRest) to w. If base is not nil, it is what base
-// has not, or otherwise: a backup that adds to base. The layout must not change. A damaged block does not end the
-// backup: it is in the report, and marked in the backup. The error is one of the layout, of base, of w, or of ctx.
-func Write(ctx context.Context, w io.Writer, layout disk.Disk, base *Chain, o Options) (Report, error) {
-	now, err := newSource(layout)
+// Write writes a backup of the volume at rest on d (fs.AtRest) to w. If base is not nil, it is what base has not, or
+// otherwise: a backup that adds to base. Nothing may change d. A damaged block does not end the backup: it is in the
+// report, and marked in the backup. The error is one of d, of base, of w, or of ctx.
+func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options) (Report, error) {
+	s, err := superOf(d)
+	if err != nil {
+		return Report{}, err
+	}
+	now, err := newSource(volumeend.Layout(d, s), s)
 	if err != nil {
 		return Report{}, err
 	}
 	var before *source
-	info := Info{Volume: volumeend.UUID(now.super), Number: o.Number, When: o.When, Size: layout.Size(),
-		Room: now.super.Extent().Room()}
+	info := Info{Volume: volumeend.UUID(now.super), Number: o.Number, When: o.When, Size: s.Size(),
+		Room: s.Extent().Room()}
 	if info.When.IsZero() {
 		info.When = time.Now()
 	}
@@ -78,7 +83,7 @@ func Write(ctx context.Context, w io.Writer, layout disk.Disk, base *Chain, o Op
 	if _, err := rand.Read(info.ID[:]); err != nil {
 		return Report{}, err
 	}
-	b := &run{now: now, before: before, base: base, o: o, ctx: ctx, report: Report{Info: info}}
+	b := &run{device: d, released: s.Geometry().Data0(), now: now, before: before, base: base, o: o, ctx: ctx, report: Report{Info: info}}
 	out := bufio.NewWriterSize(&paced{w: w, ctx: ctx, rate: o.Rate}, atOnce)
 	if b.w, err = newWriter(out, info); err != nil {
 		return b.report, err
@@ -102,7 +107,11 @@ func baseOf(base *Chain, now *source) (*source, error) {
 		return nil, fmt.Errorf("%s: %w: its UUID is %x, and that of this volume %x", base.Name(), ErrOtherVolume,
 			base.Info().Volume, id)
 	}
-	before, err := newSource(base)
+	s, err := superOf(base)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", base.Name(), err)
+	}
+	before, err := newSource(base, s)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", base.Name(), err)
 	}
@@ -114,6 +123,7 @@ func baseOf(base *Chain, now *source) (*source, error) {
 
 // run is a backup that is being written.
 type run struct {
+	device      disk.Disk
 	now, before *source
 	base        *Chain
 	o           Options
@@ -121,7 +131,8 @@ type run struct {
 	w           *writer
 	report      Report
 
-	wanted []uint64 // blocks to be read for the segment
+	wanted   []uint64 // blocks to be read for the segment
+	released uint64   // all data before this block
 }
 
 // all writes everything, in the order of the blocks.
@@ -302,7 +313,8 @@ func (b *run) read() error {
 	last := b.wanted[len(b.wanted)-1]
 	b.wanted = b.wanted[:0]
 	if r, ok := b.now.layout.(Releaser); ok && last >= b.now.super.Geometry().Data0() {
-		r.Release(b.now.super.Geometry().Data0(), last+1)
+		r.Release(b.released, last+1)
+		b.released = last + 1
 	}
 	return nil
 }
@@ -348,7 +360,7 @@ func (b *run) name() {
 	for _, d := range b.report.Damaged {
 		blocks = append(blocks, d.Block)
 	}
-	b.report.Files, b.report.Unnamed = check.Whose(deviceOf(b.now.layout, b.now.super), blocks)
+	b.report.Files, b.report.Unnamed = check.Whose(b.device, blocks)
 }
 
 func zero(b []byte) bool { return !slices.ContainsFunc(b, func(x byte) bool { return x != 0 }) }

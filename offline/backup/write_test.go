@@ -357,6 +357,52 @@ func TestLeftOver(t *testing.T) {
 	}
 }
 
+// releasing is a device that notes what is released, and refuses to read that.
+type releasing struct {
+	disk.Disk
+	from, to uint64 // of [from, to)
+	reads    int    // that were refused
+}
+
+func (r *releasing) ReadAt(a uint64, bufs [][]byte) error {
+	if a < r.to && a+uint64(len(bufs)) > r.from {
+		r.reads++
+		return disk.ErrInjected
+	}
+	return r.Disk.ReadAt(a, bufs)
+}
+
+// Release implements Releaser.
+func (r *releasing) Release(from, to uint64) {
+	if r.to != 0 && from != r.to || to <= from {
+		r.reads++
+	}
+	if r.to == 0 {
+		r.from = from
+	}
+	r.to = to
+}
+
+// Data are released, in their order, when they are stored, and not read again.
+func TestReleased(t *testing.T) {
+	d := made(t, 64<<20, fs.MkfsOptions{}, func(v *fs.FS) {
+		put(t, v, "a", bytes.Repeat([]byte("a"), 9<<20))
+		put(t, v, "b", bytes.Repeat([]byte("b"), 9<<20))
+		remove(t, v, "a")
+		put(t, v, "c", bytes.Repeat([]byte("c"), 1<<20))
+	})
+	r := &releasing{Disk: rest(t, d)}
+	b := full(t, r)
+	if r.reads > 0 || r.to < r.from+10<<20/disk.BlockSize {
+		t.Errorf("released: %d to %d, %d times not well", r.from, r.to, r.reads)
+	}
+	s, err := NewStream(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, "restored", treeOf(t, d), treeOf(t, restored(t, s, true)))
+}
+
 // A rate is kept: so many bytes take so long, at least.
 func TestRate(t *testing.T) {
 	var b bytes.Buffer
