@@ -14,10 +14,10 @@ import (
 // restCache is the cache of the journal that brings a volume to rest, in bytes.
 const restCache = 4 << 20
 
-// AtRest is what d would hold if a server had opened and closed the volume on it: the log is empty, and all that was in
-// it is home. What is behind the volume on d is left out. Nothing is written to d: what recovery writes stays in memory,
-// as many blocks as the log has at most, and so does what is written to the result. Nobody may change the volume
-// meanwhile. The errors are those of Open. To close the result closes d.
+// AtRest is what d would hold if a server had opened and closed the volume on it: the log is empty, and all that was
+// in it is home. What is behind the volume on d is left out. Nothing is written to d: what recovery writes stays in
+// memory, as many blocks as the log has at most, and so does what is written to the result. Nobody may change the
+// volume meanwhile. The errors are those of Open. To close the result closes d.
 func AtRest(d disk.Disk, log *slog.Logger) (disk.Disk, error) {
 	if log == nil {
 		log = slog.Default()

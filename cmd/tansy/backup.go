@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,13 +245,15 @@ func listBackups(folder string) int {
 	}
 	code := exitOK
 	for _, l := range all {
-		kind := "full"
-		switch {
-		case l.Err != nil:
+		if err := cmp.Or(l.Err, l.Flaw); err != nil {
 			code = exitFailure
-			fmt.Fprintf(stdout, "%v\n", l.Err)
+			fmt.Fprintf(stdout, "%v\n", err)
+		}
+		if l.Err != nil {
 			continue
-		case !l.Full():
+		}
+		kind := "full"
+		if !l.Full() {
 			kind = "added"
 		}
 		fmt.Fprintf(stdout, "%s  %-5s  %8s  %s\n", l.When.UTC().Format("2006-01-02 15:04:05Z"), kind, about(l.Bytes),
@@ -274,6 +277,11 @@ func openBackup(path string, o disk.FileOptions) (device, error) {
 	c, err := volbackup.Open(path)
 	if err != nil {
 		return nil, err
+	}
+	for _, flaw := range c.Flaws() {
+		if o.Warn != nil {
+			o.Warn(flaw)
+		}
 	}
 	d, err := c.Device()
 	if err != nil {

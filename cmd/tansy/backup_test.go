@@ -244,13 +244,17 @@ func TestDamagedBackup(t *testing.T) {
 	again := filepath.Join(dir, "again.img")
 	says(t, exitFailure, `["/file"]`, "restore", to, again)
 	says(t, exitFailure, ", damaged, 1 problem", "restore", to, again, "--force")
-	says(t, exitFailure, "1 block of the backup not as written", "restore", to, again, "--force", "--no-check")
+	says(t, exitFailure, "the backup is not as it was written in 1 place", "restore", to, again, "--force", "--no-check")
 	flip(t, all[1].Path, []byte("TansyBackup1"))
+	says(t, exitFailure, "warning: "+all[1].Path+": the backup is damaged: its header is not as it was written", "restore",
+		to, again, "--force")
+	says(t, exitFailure, ": its header is not as it was written", "backup", "--list", to)
+	says(t, exitFailure, "give --full, or take the file away", "backup", img, to)
+	flip(t, all[1].Path, []byte("TansyEnd"))
 	says(t, exitFailure, ": it does not begin as a backup does; an earlier backup may be sound: name its file", "restore",
 		to, again, "--force")
 	says(t, exitFailure, ": it does not begin as a backup does", "backup", "--list", to)
 	says(t, exitFailure, ": damaged", "check", to)
-	says(t, exitFailure, "give --full, or take the file away", "backup", img, to)
 	says(t, exitFailure, "its end is missing", "check", filepath.Join(dir, "cut"+cutOf(t, all[0].Path, dir)))
 }
 

@@ -101,6 +101,9 @@ func (r *restoring) open(ctx context.Context) (b volbackup.Backup, end func() er
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, flaw := range c.Flaws() {
+		r.image.warn(flaw)
+	}
 	return c, c.Close, nil
 }
 
@@ -196,7 +199,7 @@ func (r *restoring) tell(took time.Duration) int {
 		line += ", damaged, " + count(n, "problem", "problems")
 		code = exitFailure
 	case r.lost > 0:
-		line += ", damaged: " + count(r.lost, "block", "blocks") + " of the backup not as written"
+		line += ", damaged: the backup is not as it was written in " + count(r.lost, "place", "places")
 		code = exitFailure
 	case r.check:
 		line += ", clean"

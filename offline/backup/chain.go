@@ -170,6 +170,16 @@ func (c *Chain) Device() (disk.Disk, error) {
 	return deviceOf(c, s), nil
 }
 
+// Flaws are what is damaged of what tells where the parts of the files lie. All of it was found otherwise.
+func (c *Chain) Flaws() (flaws []error) {
+	for _, f := range c.files {
+		if f.flaw != nil {
+			flaws = append(flaws, f.flaw)
+		}
+	}
+	return flaws
+}
+
 // Damaged is the number of blocks that were not what was last written there when the backups of c were made, or could
 // not be read. Later backups may have mended some.
 func (c *Chain) Damaged() (n uint64) {
@@ -196,15 +206,14 @@ func (c *Chain) each(f func(e entry, data []byte) error) error {
 			return err
 		}
 		file, e, place, err := c.find(next)
-		if err != nil {
-			return err
-		}
-		if e.hasData() {
-			err = file.contents(e, place, buf)
-		}
 		if errors.Is(err, ErrDamaged) {
-			e.kind = lost
-		} else if err != nil {
+			e.sum = uint32(c.goneTo(file, e, next) - next)
+		} else if err == nil && e.hasData() {
+			if err = file.contents(e, place, buf); errors.Is(err, ErrDamaged) {
+				e = entry{next, lost, 1}
+			}
+		}
+		if err != nil && e.kind != lost {
 			return err
 		}
 		if err := f(e, buf); err != nil {

@@ -32,7 +32,7 @@ func twoFiles(t *testing.T) (folder string, want map[string]string) {
 }
 
 // judge is what is seen of a folder that may be damaged: an error of opening it, or what a check says, and what becomes
-// of a restore. sound: none of these noticed anything.
+// of a restore. sound: none of these noticed anything. dev: all of it was restored; else nil.
 func judge(t *testing.T, folder string) (sound bool, dev disk.Disk) {
 	t.Helper()
 	known := func(err error) {
@@ -60,7 +60,10 @@ func judge(t *testing.T, folder string) (sound bool, dev disk.Disk) {
 		(err2 == nil && r.Clean()) {
 		t.Errorf("restore: %d lost, %v; but a check says %v, %v", lost, err, r.Problems, err2)
 	}
-	return err == nil && lost == 0, d
+	if err != nil || lost > 0 {
+		return false, nil
+	}
+	return len(c.Flaws()) == 0, d
 }
 
 // Any byte of a backup that changes is noticed, where it matters: or what is restored is what was there.
@@ -71,7 +74,7 @@ func TestEveryBlockFlipped(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatal(all, err)
 	}
-	unnoticed := 0
+	unnoticed, flaws := 0, 0
 	for i, l := range all {
 		sound, err := os.ReadFile(l.Path)
 		if err != nil {
@@ -86,17 +89,25 @@ func TestEveryBlockFlipped(t *testing.T) {
 			if blocks, err := Verify(l.Path, nil); err == nil && len(blocks) == 0 {
 				t.Errorf("%s, block %d was changed, and Verify did not notice", l.Path, at/disk.BlockSize)
 			}
-			if ok, d := judge(t, folder); ok {
+			ok, d := judge(t, folder)
+			switch {
+			case ok && i == 0:
 				unnoticed++
-				if i == 1 {
-					t.Errorf("block %d of the last file was changed, and nobody noticed", at/disk.BlockSize)
-				}
+			case ok:
+				t.Errorf("block %d of the last file was changed, and nobody noticed", at/disk.BlockSize)
+			case d != nil:
+				flaws++
+			}
+			if d != nil {
 				sameTree(t, l.Path, want, treeOf(t, d))
 			}
 		}
 		if err := os.WriteFile(l.Path, sound, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if flaws != 6 { // header, index, and end of each
+		t.Errorf("%d changes were noticed, and nothing lost", flaws)
 	}
 	if unnoticed == 0 || unnoticed > 60 { // what the second has anew
 		t.Errorf("%d changes to the first file were not noticed", unnoticed)
@@ -122,7 +133,8 @@ func TestCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := 0; n < len(first); n += 1 + drawn(t).Intn(2*disk.BlockSize) {
+	r := drawn(t)
+	for n := 0; n < len(first); n += 1 + r.Intn(2*disk.BlockSize) {
 		if err := os.WriteFile(all[0].Path, first[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ type file struct {
 	bytes    uint64
 	end      ending
 	segments []span
+	flaw     error // what is damaged of what tells where the parts lie; nil: nothing
 
 	mu    sync.Mutex
 	heads map[int]*segment
@@ -35,57 +36,105 @@ type segment struct {
 	err     error    // the head is damaged
 }
 
-// openFile reads the header and the index of a file, of so many bytes.
+// openFile reads the header, the end, and the index of a file, of so many bytes. One that lacks one of these is opened
+// all the same, with a flaw.
 func openFile(r io.ReaderAt, name string, bytes uint64) (*file, error) {
 	f := &file{r: r, name: name, bytes: bytes, heads: map[int]*segment{}}
-	b := make([]byte, disk.BlockSize)
-	if err := f.read(0, b); errors.Is(err, io.EOF) {
+	first, last := make([]byte, disk.BlockSize), make([]byte, disk.BlockSize)
+	if err := f.read(0, first); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", name, ErrNotBackup)
 	} else if err != nil {
 		return nil, err
 	}
-	var err error
-	if f.Info, err = decodeHeader(b); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	last := bytes/disk.BlockSize - 1
-	if bytes%disk.BlockSize != 0 || last < 1 {
-		return nil, f.damage("its end is missing")
-	}
-	if err := f.read(last, b); err != nil {
+	at := bytes/disk.BlockSize - 1
+	if err := f.read(at, last); err != nil {
 		return nil, err
 	}
-	var ok bool
-	if f.end, ok = decodeEnding(b, f.ID, last); !ok {
-		return nil, f.damage("its end is missing, or damaged")
+	info, err := decodeHeader(first)
+	end, ok := decodeEnding(last, at)
+	ok = ok && bytes%disk.BlockSize == 0
+	switch {
+	case err != nil && !ok:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	case err != nil:
+		f.Info, f.end, f.flaw = end.info, end, f.damage("its header is not as it was written")
+	case !ok || end.info != info:
+		f.Info, f.flaw = info, f.damage("its end is missing, or not as it was written")
+		return f, f.search(at)
+	default:
+		f.Info, f.end = info, end
 	}
-	return f, f.index(last)
+	if f.index(at) {
+		return f, nil
+	}
+	f.flaw = f.damage("its index is not as it was written")
+	return f, f.search(at)
 }
 
-// index reads the index, which ends before a block.
-func (f *file) index(end uint64) error {
+// index reads the index, which ends before a block. ok: it is as it was written.
+func (f *file) index(end uint64) (ok bool) {
 	b := make([]byte, disk.BlockSize)
 	for at := f.end.index; at < end; at++ {
-		if err := f.read(at, b); err != nil {
-			return err
+		if f.read(at, b) != nil {
+			return false
 		}
 		spans, ok := decodeIndex(b, f.ID, at)
 		if !ok {
-			return f.damage("the checksum of its index is wrong")
+			return false
 		}
 		for _, s := range spans {
-			before := span{}
-			if n := len(f.segments); n > 0 {
-				before = f.segments[n-1]
-			}
-			if s.first < before.end || s.end <= s.first || s.end > f.Size || s.at <= before.at || s.at >= f.end.index {
-				return f.damage("its index contradicts itself")
+			if !f.follows(s, f.end.index) {
+				return false
 			}
 			f.segments = append(f.segments, s)
 		}
 	}
-	if uint64(len(f.segments)) != f.end.segments {
-		return f.damage("its index contradicts itself")
+	return uint64(len(f.segments)) == f.end.segments
+}
+
+// follows tells whether a segment, whose head lies before a block, may come behind those that there are.
+func (f *file) follows(s span, end uint64) bool {
+	before := span{}
+	if n := len(f.segments); n > 0 {
+		before = f.segments[n-1]
+	}
+	return s.first >= before.end && s.end > s.first && s.end <= f.Size && s.at > before.at && s.at < end
+}
+
+// search finds the segments without the index, before a block: each head says how long its segment is. If the last is
+// missing, so may others be: that is an error.
+func (f *file) search(end uint64) error {
+	f.segments = nil
+	b := make([]byte, disk.BlockSize)
+	f.end.stored, f.end.damaged = 0, 0
+	for at := uint64(1); at < end; at++ {
+		if err := f.read(at, b); err != nil {
+			return err
+		}
+		entries, ok := decodeHead(b, f.ID, at, f.Size)
+		if !ok {
+			continue
+		}
+		s := span{entries[0].block, entries[len(entries)-1].end(), at}
+		if !f.follows(s, end) {
+			return f.damage("its parts are not in their order")
+		}
+		f.segments = append(f.segments, s)
+		for _, e := range entries {
+			if e.hasData() {
+				f.end.stored++
+				at++
+			}
+			if e.kind == notWritten || e.kind == unreadable {
+				f.end.damaged++
+			}
+		}
+		if at >= end {
+			return f.flaw
+		}
+	}
+	if n := len(f.segments); n == 0 || f.segments[n-1].end != f.Size {
+		return f.flaw
 	}
 	return nil
 }
@@ -150,7 +199,8 @@ func (f *file) from(a uint64) int {
 	return sort.Search(len(f.segments), func(i int) bool { return f.segments[i].end > a })
 }
 
-// find returns the entry of block a, and where its data lie. ok: there is one.
+// find returns the entry of block a, and where its data lie. ok: there is one. After an error there may be one, and e is
+// lost, with blocks behind a of which the same is so.
 func (f *file) find(a uint64) (e entry, place uint64, ok bool, err error) {
 	i := f.from(a)
 	if i == len(f.segments) || f.segments[i].first > a {
@@ -158,7 +208,7 @@ func (f *file) find(a uint64) (e entry, place uint64, ok bool, err error) {
 	}
 	s := f.segment(i)
 	if s.err != nil {
-		return e, 0, false, s.err
+		return entry{a, lost, uint32(min(f.segments[i].end-a, 1<<32-1))}, 0, false, s.err
 	}
 	k := s.from(a)
 	if s.entries[k].block > a {

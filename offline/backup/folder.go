@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ func Is(path string) bool {
 		return err == nil && len(names) > 0
 	case !st.Mode().IsRegular():
 		return false
+	case strings.HasSuffix(path, Suffix): // also if it is damaged
+		return true
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -67,6 +70,7 @@ type Listed struct {
 	Bytes  uint64
 	Stored uint64 // blocks
 	Err    error  // why it cannot be used; then the rest may be zeros
+	Flaw   error  // what is damaged of it, though it can be used
 }
 
 // List returns the backups in a folder, the first made first; those that cannot be used are behind the others.
@@ -109,7 +113,7 @@ func listed(path string) Listed {
 	l := Listed{Path: path}
 	f, err := openPath(path)
 	if err == nil {
-		l.Info, l.Stored, l.Bytes = f.Info, f.end.stored, f.bytes
+		l.Info, l.Stored, l.Bytes, l.Flaw = f.Info, f.end.stored, f.bytes, f.flaw
 		err = f.close()
 	}
 	if l.Err = err; errors.Is(err, ErrNotBackup) {
@@ -269,9 +273,9 @@ func (x *Folder) Backup(ctx context.Context, d disk.Disk, full bool,
 	var base *Chain
 	o.Number = 1
 	for _, l := range all {
-		if l.Err != nil && !full {
+		if err := cmp.Or(l.Err, l.Flaw); err != nil && !full {
 			return "", r, fmt.Errorf("%w; nothing is added to a folder with a file like this: give --full, "+
-				"or take the file away", l.Err)
+				"or take the file away", err)
 		}
 		o.Number = max(o.Number, l.Number+1)
 	}

@@ -40,19 +40,19 @@ const (
 	gone                       // some blocks that were stored before mean nothing any more, and read as zeros
 	notWritten                 // contents that are not what was last written there, as they were read
 	unreadable                 // nothing: the device could not read it
-	lost                       // in no file: what one that has the block has not as it was written
+	lost                       // in no file: some blocks that one may have, and has not as they were written
 )
 
 // entry is what a segment has of a block, or of some that are gone.
 type entry struct {
 	block uint64 // of the layout
 	kind  kind
-	sum   uint32 // CRC-32C of the contents; of what is gone the number of blocks
+	sum   uint32 // CRC-32C of the contents; of what is gone, or lost, the number of blocks
 }
 
 // end is the block behind those of the entry.
 func (e entry) end() uint64 {
-	if e.kind == gone {
+	if e.kind == gone || e.kind == lost {
 		return e.block + uint64(e.sum)
 	}
 	return e.block + 1
@@ -101,16 +101,31 @@ func sealed(b []byte, magic string) bool {
 	return string(b[:len(magic)]) == magic && bytes.Equal(sum[:], b[sumAt:])
 }
 
+// put writes i to b.
+func (i Info) put(b []byte) {
+	copy(b, i.Volume[:])
+	copy(b[16:], i.ID[:])
+	copy(b[32:], i.Parent[:])
+	for k, x := range []uint64{i.Number, uint64(i.When.Unix()), uint64(i.When.Nanosecond()), i.Size, i.Room,
+		i.Root[0], i.Root[1]} {
+		binary.LittleEndian.PutUint64(b[48+8*k:], x)
+	}
+}
+
+// infoIn reads what put has written. ok is false if it contradicts itself.
+func infoIn(b []byte) (i Info, ok bool) {
+	u64 := func(k int) uint64 { return binary.LittleEndian.Uint64(b[48+8*k:]) }
+	i = Info{
+		Volume: [16]byte(b), ID: ID(b[16:]), Parent: ID(b[32:]), Number: u64(0),
+		When: time.Unix(int64(u64(1)), int64(u64(2))), Size: u64(3), Room: u64(4), Root: [2]uint64{u64(5), u64(6)},
+	}
+	return i, i.Size >= 2 && i.Size <= maxSize && i.Room >= 2 && i.Room <= i.Size && u64(2) < 1e9
+}
+
 func encodeHeader(i Info) []byte {
 	b := make([]byte, disk.BlockSize)
 	copy(b, headerMagic)
-	copy(b[16:], i.Volume[:])
-	copy(b[32:], i.ID[:])
-	copy(b[48:], i.Parent[:])
-	for k, x := range []uint64{i.Number, uint64(i.When.Unix()), uint64(i.When.Nanosecond()), i.Size, i.Room,
-		i.Root[0], i.Root[1]} {
-		binary.LittleEndian.PutUint64(b[64+8*k:], x)
-	}
+	i.put(b[len(headerMagic):])
 	seal(b)
 	return b
 }
@@ -119,16 +134,9 @@ func decodeHeader(b []byte) (i Info, err error) {
 	if string(b[:len(headerMagic)]) != headerMagic {
 		return i, ErrNotBackup
 	}
-	if !sealed(b, headerMagic) {
+	i, ok := infoIn(b[len(headerMagic):])
+	if !ok || !sealed(b, headerMagic) {
 		return i, fmt.Errorf("%w: the checksum of its header is wrong", ErrDamaged)
-	}
-	u64 := func(k int) uint64 { return binary.LittleEndian.Uint64(b[64+8*k:]) }
-	i = Info{
-		Volume: [16]byte(b[16:]), ID: ID(b[32:]), Parent: ID(b[48:]), Number: u64(0),
-		When: time.Unix(int64(u64(1)), int64(u64(2))), Size: u64(3), Room: u64(4), Root: [2]uint64{u64(5), u64(6)},
-	}
-	if i.Size < 2 || i.Size > maxSize || i.Room < 2 || i.Room > i.Size || u64(2) >= 1e9 {
-		return i, fmt.Errorf("%w: its header contradicts itself", ErrDamaged)
 	}
 	return i, nil
 }
@@ -226,8 +234,9 @@ func decodeHead(b []byte, id ID, at, size uint64) ([]entry, bool) {
 	return entries, true
 }
 
-// ending is the last block of a file.
+// ending is the last block of a file. It has what the header has, too.
 type ending struct {
+	info     Info
 	index    uint64 // the block where the index begins
 	segments uint64
 	stored   uint64 // blocks with their contents
@@ -235,22 +244,26 @@ type ending struct {
 	digest   [sha256.Size]byte
 }
 
-func (e ending) encode(id ID, at uint64) []byte {
+// Where the end has its parts.
+const digestAt, infoAt = 56, 96
+
+func (e ending) encode(at uint64) []byte {
 	b := make([]byte, disk.BlockSize)
 	copy(b, endMagic)
-	copy(b[8:], id[:])
 	for k, x := range []uint64{at, e.index, e.segments, e.stored, e.damaged} {
-		binary.LittleEndian.PutUint64(b[24+8*k:], x)
+		binary.LittleEndian.PutUint64(b[8+8*k:], x)
 	}
-	copy(b[64:], e.digest[:])
+	copy(b[digestAt:], e.digest[:])
+	e.info.put(b[infoAt:])
 	seal(b)
 	return b
 }
 
-func decodeEnding(b []byte, id ID, at uint64) (e ending, ok bool) {
-	u64 := func(k int) uint64 { return binary.LittleEndian.Uint64(b[24+8*k:]) }
-	e = ending{u64(1), u64(2), u64(3), u64(4), [sha256.Size]byte(b[64:])}
+// decodeEnding returns the end in b, which is block at of the file.
+func decodeEnding(b []byte, at uint64) (e ending, ok bool) {
+	u64 := func(k int) uint64 { return binary.LittleEndian.Uint64(b[8+8*k:]) }
+	info, ok := infoIn(b[infoAt:])
+	e = ending{info, u64(1), u64(2), u64(3), u64(4), [sha256.Size]byte(b[digestAt:])}
 	blocks := (e.segments + perIndex - 1) / perIndex
-	return e, sealed(b, endMagic) && ID(b[8:]) == id && u64(0) == at && e.segments <= at && e.index <= at &&
-		e.index+blocks == at
+	return e, ok && sealed(b, endMagic) && u64(0) == at && e.segments <= at && e.index <= at && e.index+blocks == at
 }

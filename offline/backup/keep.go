@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,8 +89,8 @@ func (x *Folder) Prune(ctx context.Context, k Keep, progress func(done, total ui
 		return p, err
 	}
 	for _, l := range all {
-		if l.Err != nil {
-			return p, fmt.Errorf("%w; nothing is taken away from a folder with a file like this", l.Err)
+		if err := cmp.Or(l.Err, l.Flaw); err != nil {
+			return p, fmt.Errorf("%w; nothing is taken away from a folder with a file like this", err)
 		}
 	}
 	kept := map[ID]bool{}

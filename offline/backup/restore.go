@@ -31,9 +31,9 @@ type Backup interface {
 var ErrTooSmall = errors.New("the device is too small")
 
 // Restore makes the volume of b on d: all blocks where they lay, and the superblocks last, so that an interrupted
-// restore leaves no volume. What d held is lost. When the error is nil, the volume is durable. Blocks that the backup
-// has not as they were written, lost of them, become zeros, which the volume then takes for damage. If the damage is to
-// what says which blocks there are, the error wraps ErrDamaged, and there is no volume.
+// restore leaves no volume. What d held is lost. When the error is nil, the volume is durable. What the backup has not as
+// it was written, in lost places, becomes zeros, which the volume then takes for damage. If the superblock, or the end,
+// is damaged, the error wraps ErrDamaged, and there is no volume; so it is with any list of blocks in a Stream.
 func Restore(ctx context.Context, d disk.Disk, b Backup, o RestoreOptions) (lost uint64, err error) {
 	r := &restore{ctx: ctx, device: d, o: o, info: b.Info(), total: b.blocks()}
 	if room := r.info.Room; room > d.Size() {
@@ -69,7 +69,7 @@ type restore struct {
 	bitsAt uint64    // its number, plus one
 	done   uint64    // blocks written
 	total  uint64
-	lost   uint64 // blocks that the backup has not as they were written
+	lost   uint64 // places that the backup has not as they were written
 
 	run    [][]byte // blocks that are written at once, from runAt on
 	runAt  uint64

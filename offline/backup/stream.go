@@ -80,7 +80,7 @@ func (s *Stream) each(f func(e entry, data []byte) error) error {
 					return err
 				}
 				if crc(data) != e.sum {
-					e.kind = lost
+					e.kind, e.sum = lost, 1
 				}
 			}
 			if err := f(e, data); err != nil {
@@ -94,8 +94,8 @@ func (s *Stream) each(f func(e entry, data []byte) error) error {
 func (s *Stream) ending(at uint64, b []byte, segments uint64) error {
 	for index := at; ; at++ {
 		if _, ok := decodeIndex(b, s.info.ID, at); !ok {
-			e, ok := decodeEnding(b, s.info.ID, at)
-			if !ok || e.segments != segments || e.index != index || e.digest != [sha256.Size]byte(s.sums.Sum(nil)) {
+			e, ok := decodeEnding(b, at)
+			if !ok || e.info != s.info || e.segments != segments || e.index != index || e.digest != [sha256.Size]byte(s.sums.Sum(nil)) {
 				return fmt.Errorf("%w: the checksum of block %d is wrong", ErrDamaged, at)
 			}
 			return nil

@@ -16,6 +16,7 @@ func Verify(path string, progress func(done, total uint64)) (blocks []uint64, er
 		return nil, err
 	}
 	defer f.close()
+	err = f.flaw
 	b := make([]byte, disk.BlockSize)
 	for i, s := range f.segments {
 		if progress != nil {

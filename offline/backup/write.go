@@ -83,7 +83,8 @@ func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options
 	if _, err := rand.Read(info.ID[:]); err != nil {
 		return Report{}, err
 	}
-	b := &run{device: d, released: s.Geometry().Data0(), now: now, before: before, base: base, o: o, ctx: ctx, report: Report{Info: info}}
+	b := &run{device: d, released: s.Geometry().Data0(), now: now,
+		before: before, base: base, o: o, ctx: ctx, report: Report{Info: info}}
 	out := bufio.NewWriterSize(&paced{w: w, ctx: ctx, rate: o.Rate}, atOnce)
 	if b.w, err = newWriter(out, info); err != nil {
 		return b.report, err

@@ -119,7 +119,8 @@ func (w *writer) close() error {
 		}
 	}
 	copy(w.end.digest[:], w.sums.Sum(nil))
-	return w.put(w.end.encode(w.info.ID, w.at))
+	w.end.info = w.info
+	return w.put(w.end.encode(w.at))
 }
 
 // bytes is what was written so far.
