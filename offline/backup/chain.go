@@ -158,15 +158,26 @@ func superOf(d disk.Disk) (s superblockformat.Super, err error) {
 	return s, nil
 }
 
+// superblock implements Backup: it is that of block 0, or its copy.
+func (c *Chain) superblock() []byte {
+	b := make([]byte, disk.BlockSize)
+	for _, a := range []uint64{0, c.Size() - 1} {
+		if c.readBlock(a, b) == nil {
+			if why, s := superblockformat.Decode(&dbytes.Bytes{Data: b}); why == 0 && s.Size() == c.Size() {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
 // Device returns what a device with the volume would have. To close it closes c.
 func (c *Chain) Device() (disk.Disk, error) {
-	s, err := superOf(c)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Name(), err)
+	b := c.superblock()
+	if b == nil {
+		return nil, fmt.Errorf("%s: %w: neither its superblock nor the copy can be used", c.Name(), ErrDamaged)
 	}
-	if s.Size() != c.Size() {
-		return nil, fmt.Errorf("%s: %w: its superblock is that of another volume", c.Name(), ErrDamaged)
-	}
+	_, s := superblockformat.Decode(&dbytes.Bytes{Data: b})
 	return deviceOf(c, s), nil
 }
 

@@ -20,6 +20,8 @@ type RestoreOptions struct {
 // A Backup is what a volume can be restored from: a Chain, or a Stream.
 type Backup interface {
 	Info() Info
+	// superblock is that of the volume; nil: it comes with the first entry.
+	superblock() []byte
 	// blocks is how many have contents, about; 0: that is not known.
 	blocks() uint64
 	// each calls f for the entries that count, in order, with the contents of each; they are f's until it returns. What
@@ -31,9 +33,10 @@ type Backup interface {
 var ErrTooSmall = errors.New("the device is too small")
 
 // Restore makes the volume of b on d: all blocks where they lay, and the superblocks last, so that an interrupted
-// restore leaves no volume. What d held is lost. When the error is nil, the volume is durable. What the backup has not as
-// it was written, in lost places, becomes zeros, which the volume then takes for damage. If the superblock, or the end,
-// is damaged, the error wraps ErrDamaged, and there is no volume; so it is with any list of blocks in a Stream.
+// restore leaves no volume. What d held is lost. When the error is nil, the volume is durable. What the backup has not
+// as it was written, in lost places, becomes zeros, which the volume then takes for damage. If the superblock and its
+// copy, or the end, are damaged, the error wraps ErrDamaged, and there is no volume; so it is with the superblock, or
+// any list of blocks, in a Stream.
 func Restore(ctx context.Context, d disk.Disk, b Backup, o RestoreOptions) (lost uint64, err error) {
 	r := &restore{ctx: ctx, device: d, o: o, info: b.Info(), total: b.blocks()}
 	if room := r.info.Room; room > d.Size() {
@@ -42,6 +45,11 @@ func Restore(ctx context.Context, d disk.Disk, b Backup, o RestoreOptions) (lost
 	}
 	if !o.Zeroed {
 		if err := r.blank(); err != nil {
+			return 0, err
+		}
+	}
+	if super := b.superblock(); super != nil {
+		if err := r.begin(super); err != nil {
 			return 0, err
 		}
 	}
@@ -95,19 +103,22 @@ func (r *restore) entry(e entry, data []byte) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
+	if e.kind == lost {
+		r.lost++
+	}
 	if r.layout == nil {
 		if e.block != 0 || e.kind != stored {
 			return fmt.Errorf("%w: it does not begin with the superblock", ErrDamaged)
 		}
 		return r.begin(data)
 	}
+	if e.block == 0 && e.end() == 1 { // comes in the end
+		return nil
+	}
 	if err := r.zeros(r.next, e.block); err != nil {
 		return err
 	}
 	r.next = e.end()
-	if e.kind == lost {
-		r.lost++
-	}
 	switch last := r.info.Size - 1; {
 	case e.block == last:
 		return nil // comes in the end

@@ -39,6 +39,9 @@ func (s *Stream) Info() Info { return s.info }
 // blocks implements Backup.
 func (s *Stream) blocks() uint64 { return 0 }
 
+// superblock implements Backup.
+func (s *Stream) superblock() []byte { return nil }
+
 // read reads the next block.
 func (s *Stream) read(b []byte) error {
 	_, err := io.ReadFull(s.r, b)
@@ -95,7 +98,8 @@ func (s *Stream) ending(at uint64, b []byte, segments uint64) error {
 	for index := at; ; at++ {
 		if _, ok := decodeIndex(b, s.info.ID, at); !ok {
 			e, ok := decodeEnding(b, at)
-			if !ok || e.info != s.info || e.segments != segments || e.index != index || e.digest != [sha256.Size]byte(s.sums.Sum(nil)) {
+			if !ok || e.info != s.info || e.segments != segments || e.index != index ||
+				e.digest != [sha256.Size]byte(s.sums.Sum(nil)) {
 				return fmt.Errorf("%w: the checksum of block %d is wrong", ErrDamaged, at)
 			}
 			return nil
