@@ -191,6 +191,55 @@ func TestAddToDamaged(t *testing.T) {
 	}
 }
 
+// Whatever has rotted in the last backup, what is added to it is whole, or has damage that is noticed; or nothing is
+// added.
+func TestAddToRotten(t *testing.T) {
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) {
+		put(t, v, "a", bytes.Repeat([]byte("a"), 100_000))
+		put(t, v, "b", bytes.Repeat([]byte("b"), 100_000))
+	})
+	folder, r := t.TempDir(), drawn(t)
+	path, _ := add(t, folder, rest(t, d), false)
+	sound, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(t, d, func(v *fs.FS) {
+		remove(t, v, "a")
+		put(t, v, "c", bytes.Repeat([]byte("c"), 100_000))
+	})
+	want, added := treeOf(t, d), 0
+	for at := 0; at < len(sound); at += disk.BlockSize {
+		b := bytes.Clone(sound)
+		b[at+r.Intn(disk.BlockSize)] ^= 1 << r.Intn(8)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := OpenFolder(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more, _, err := f.Backup(context.Background(), rest(t, d), false, Options{})
+		f.Close()
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("block %d: %v", at/disk.BlockSize, err)
+			}
+			continue
+		}
+		added++
+		if _, now := judge(t, folder); now != nil {
+			sameTree(t, more, want, treeOf(t, now))
+		}
+		if err := os.Remove(more); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if blocks := len(sound) / disk.BlockSize; added < blocks/2 || added > blocks-5 {
+		t.Errorf("of %d blocks that had rotted, %d did not matter", blocks, added)
+	}
+}
+
 // What was changed in a pipe with all its checksums is noticed: there is one of all.
 func TestStreamForged(t *testing.T) {
 	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", bytes.Repeat([]byte("a"), 100_000)) })

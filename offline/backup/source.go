@@ -20,7 +20,7 @@ type source struct {
 
 	bits    []byte // the block of the bitmap that was asked last
 	bitsAt  uint64 // its number, plus one
-	unknown bool   // it is damaged, so that all blocks count as used
+	bitsErr error  // it is damaged
 }
 
 // newSource is volume s, with that layout.
@@ -41,24 +41,21 @@ func newSource(layout disk.Disk, s superblockformat.Super) (*source, error) {
 	return &source{layout: layout, super: s, snap: snap, bits: make([]byte, disk.BlockSize)}, nil
 }
 
-// used tells whether home block a is in use: all before the data are, and of these what the bitmap says.
-func (s *source) used(a uint64) bool {
+// used tells whether home block a is in use: all before the data are, and of these what the bitmap says. After an error,
+// which is that of the bitmap, it may be.
+func (s *source) used(a uint64) (bool, error) {
 	g := s.super.Geometry()
 	if a < g.Data0() || a >= g.Data1() {
-		return true
+		return true, nil
 	}
 	if at := g.BlockBitmap() + a/bitsBlock; s.bitsAt != at+1 {
-		err := s.layout.ReadAt(at, [][]byte{s.bits})
-		if err == nil {
-			ok, _ := s.snap.Genuine(at, s.bits)
-			s.unknown = !ok
-		} else {
-			s.unknown = true
+		s.bitsAt, s.bitsErr = at+1, s.layout.ReadAt(at, [][]byte{s.bits})
+		if ok, _ := s.snap.Genuine(at, s.bits); s.bitsErr == nil && !ok {
+			s.bitsErr = fmt.Errorf("block %d, of the bitmap of blocks: %w", at, journal.ErrNotAsWritten)
 		}
-		s.bitsAt = at + 1
 	}
 	bit := a % bitsBlock
-	return s.unknown || s.bits[bit/8]>>(bit%8)&1 != 0
+	return s.bits[bit/8]>>(bit%8)&1 != 0, s.bitsErr
 }
 
 // codes is page p, whose code is given: nothing is read for the code of zeros.
@@ -74,12 +71,11 @@ func (s *source) codes(p uint64, code journal.Code) (*journal.Codes, error) {
 	return c, nil
 }
 
-// key is what of a superblock has to be the same in all backups of one volume: how it is laid out, and the key of its
-// codes.
+// key is what of a superblock has to be the same in all backups of one volume: how it is laid out, its UUID, and the
+// key of its codes.
 func key(s superblockformat.Super) string {
 	b := superblockformat.Encode(s).Data
-	const size, used, uuid, pages, replies = 24, 96, 120, 168, 184
-	return string(b[size:used]) + string(b[uuid:replies])
+	return string(b[24:96]) + string(b[120:184]) // docs/design/format.md
 }
 
 // dataOf is the blocks of data whose bits are in block a of the bitmap.

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"slices"
 
 	"tansy/journal"
@@ -9,15 +10,17 @@ import (
 // comparison finds the pages of the tree of codes in which a volume differs from its last backup. It goes from the root
 // down, and looks below no page whose code is the same: what lies below is the same, too.
 type comparison struct {
+	ctx    context.Context
 	now    *source
 	before *source  // nil: there is no backup
+	base   *Chain   // whose volume that is
 	pages  []uint64 // with other codes
 	leaves []uint64 // of these, and of those whose blocks are used otherwise, the ones with codes of home blocks
 }
 
-// compare compares the two.
-func compare(now, before *source) (*comparison, error) {
-	c := &comparison{now: now, before: before}
+// compare compares the two. before is the volume of base; both may be nil.
+func compare(ctx context.Context, now, before *source, base *Chain) (*comparison, error) {
+	c := &comparison{ctx: ctx, now: now, before: before, base: base}
 	root, code, _ := now.snap.Root()
 	if old := c.rootBefore(); code != old {
 		if err := c.down(root, code, old); err != nil {
@@ -50,12 +53,17 @@ func (c *comparison) both(p uint64, code, old journal.Code) (now, before *journa
 	if c.before == nil || old == (journal.Code{}) {
 		return now, c.now.snap.NoCodes(p), nil
 	}
-	before, err = c.before.codes(p, old)
+	if before, err = c.before.codes(p, old); err != nil {
+		err = unusable(c.base, err)
+	}
 	return now, before, err
 }
 
 // down takes page p, whose codes differ, and those below it that do.
 func (c *comparison) down(p uint64, code, old journal.Code) error {
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
 	now, before, err := c.both(p, code, old)
 	if err != nil {
 		return err

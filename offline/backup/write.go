@@ -109,17 +109,23 @@ func baseOf(base *Chain, now *source) (*source, error) {
 			base.Info().Volume, id)
 	}
 	s, err := superOf(base)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", base.Name(), err)
+	var before *source
+	if err == nil {
+		before, err = newSource(base, s)
 	}
-	before, err := newSource(base, s)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", base.Name(), err)
+		return nil, unusable(base, err)
 	}
 	if key(before.super) != key(now.super) {
 		return nil, fmt.Errorf("%s: %w: it has the UUID of this one, and another key or layout", base.Name(), ErrOtherVolume)
 	}
 	return before, nil
+}
+
+// unusable is the error of a base that is damaged.
+func unusable(base *Chain, err error) error {
+	return fmt.Errorf("nothing can be added to %s, but there can be another full backup: %w: %w", base.Name(), ErrDamaged,
+		err)
 }
 
 // run is a backup that is being written.
@@ -138,7 +144,7 @@ type run struct {
 
 // all writes everything, in the order of the blocks.
 func (b *run) all() error {
-	c, err := compare(b.now, b.before)
+	c, err := compare(b.ctx, b.now, b.before, b.base)
 	if err != nil {
 		return err
 	}
@@ -191,13 +197,13 @@ func (b *run) suspects() (map[uint64]bool, error) {
 		for a := home; f.end.damaged > 0; {
 			e, ok, err := f.next(a)
 			if err != nil {
-				return nil, err
+				return nil, unusable(b.base, err)
 			}
 			if !ok {
 				break
 			}
 			if _, e, _, err := b.base.find(e.block); err != nil {
-				return nil, err
+				return nil, unusable(b.base, err)
 			} else if (e.kind == notWritten || e.kind == unreadable) && e.block < size-1 {
 				found[e.block] = true
 			}
@@ -250,8 +256,16 @@ func (b *run) leaf(c *comparison, p uint64, suspects map[uint64]bool) error {
 			break
 		}
 		_, _, old := before.Node(i)
-		is := code != (journal.Code{}) && b.now.used(a)
-		was := b.before != nil && old != (journal.Code{}) && b.before.used(a)
+		is, was := code != (journal.Code{}), b.before != nil && old != (journal.Code{})
+		if is {
+			used, err := b.now.used(a)
+			is = used || err != nil // the bitmap is damaged: all may be in use
+		}
+		if was {
+			if was, err = b.before.used(a); err != nil {
+				return unusable(b.base, err)
+			}
+		}
 		switch {
 		case is && !(was && code == old && !suspects[a]):
 			err = b.want(a)

@@ -1128,8 +1128,8 @@ var mutants = []mutant{
 	// Backups.
 	{what: "backup: what was free and is in use again is left out", file: "offline/backup/walk.go", old: "if before != nil {\n\t\tif err := c.usedOtherwise", new: "if false {\n\t\tif err := c.usedOtherwise", tests: backups},
 	{what: "backup: pages with other codes are not looked at", file: "offline/backup/walk.go", old: "case code != old:", new: "case code != old && n%2 == 0:", tests: backups},
-	{what: "backup: what is free is stored", file: "offline/backup/write.go", old: "code != (journal.Code{}) && b.now.used(a)", new: "code != (journal.Code{})", tests: backups},
-	{what: "backup: what was free before is taken for stored", file: "offline/backup/write.go", old: "old != (journal.Code{}) && b.before.used(a)", new: "old != (journal.Code{})", tests: backups},
+	{what: "backup: what is free is stored", file: "offline/backup/write.go", old: "is = used || err != nil //", new: "_ = used //", tests: backups},
+	{what: "backup: what was free before is taken for stored", file: "offline/backup/write.go", old: "if was, err = b.before.used(a); err != nil {", new: "if _, err = b.before.used(a); err != nil {", tests: backups},
 	{what: "backup: what was damaged is not stored again", file: "offline/backup/write.go", old: "code == old && !suspects[a])", new: "code == old)", tests: backups},
 	{what: "backup: what is in use no more stays", file: "offline/backup/write.go", old: "case !is && (was || suspects[a]):", new: "case false:", tests: backups},
 	{what: "backup: the former place of a page stays", file: "offline/backup/write.go", old: "case b.before != nil && a == o.Block && !zero(o.Data):", new: "case false:", tests: backups},
