@@ -36,8 +36,8 @@ exit codes:
   0  done
   1  failed, and the folder is as it was; or the backup is there, and some
      blocks of the volume are damaged: which files these belong to is printed;
-     or it is there, and others could not be taken away (--keep), or not all of
-     this could be printed
+     or it is there, and an earlier one is damaged, or could not be taken away
+     (--keep), or not all of this could be printed
   2  wrong arguments
   129, 130, 143
      interrupted by SIGHUP, SIGINT (Ctrl-C), or SIGTERM: what is left is said
@@ -83,7 +83,7 @@ mount --read-only take the folder, or one of its files, for the volume.
 		if err != nil {
 			return fail("backup", b.left(err))
 		}
-		code = b.tell(r)
+		code = max(b.tell(r), b.others())
 		if err := b.prune(ctx); err != nil {
 			return max(code, fail("backup", b.leftOfPrune(err)))
 		}
@@ -157,6 +157,24 @@ func (b *backingUp) left(err error) error {
 		return fmt.Errorf("%w: give another folder; one has the backups of one volume", err)
 	}
 	return err
+}
+
+// others says what is damaged of the other backups in the folder, and returns the exit code.
+func (b *backingUp) others() (code int) {
+	if b.to == "-" {
+		return exitOK
+	}
+	all, err := volbackup.List(b.to)
+	if err != nil {
+		return fail("backup", fmt.Errorf("the backup is made, but what else there is cannot be listed: %w", err))
+	}
+	for _, l := range all {
+		if err := cmp.Or(l.Err, l.Flaw); err != nil {
+			fmt.Fprintln(stdout, err)
+			code = exitFailure
+		}
+	}
+	return code
 }
 
 // prune takes away what is not kept.

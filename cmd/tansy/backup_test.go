@@ -249,12 +249,17 @@ func TestDamagedBackup(t *testing.T) {
 	says(t, exitFailure, "warning: "+all[1].Path+": the backup is damaged: its header is not as it was written", "restore",
 		to, again, "--force")
 	says(t, exitFailure, ": its header is not as it was written", "backup", "--list", to)
-	says(t, exitFailure, "give --full, or take the file away", "backup", img, to)
+	says(t, exitFailure, "but there can be another full backup: "+all[1].Path+": the backup is damaged: its header", "backup",
+		img, to)
 	flip(t, all[1].Path, []byte("TansyEnd"))
 	says(t, exitFailure, ": it does not begin as a backup does; an earlier backup may be sound: name its file", "restore",
 		to, again, "--force")
 	says(t, exitFailure, ": it does not begin as a backup does", "backup", "--list", to)
 	says(t, exitFailure, ": damaged", "check", to)
+	out := says(t, exitFailure, ": what changed since the last one", "backup", img, to)
+	if !strings.Contains(out, all[1].Path+": the backup is damaged: it does not begin as a backup does\n") {
+		t.Error(out)
+	}
 	says(t, exitFailure, "its end is missing", "check", filepath.Join(dir, "cut"+cutOf(t, all[0].Path, dir)))
 }
 

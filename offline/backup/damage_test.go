@@ -163,12 +163,25 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Nothing is added to a folder with a damaged file, but a full backup.
+// Where a file is damaged, backups go on with those that are not, and which is the last has to be said.
 func TestAddToDamaged(t *testing.T) {
 	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", []byte("a")) })
 	folder := t.TempDir()
-	path, _ := add(t, folder, rest(t, d), false)
+	first, _ := add(t, folder, rest(t, d), false)
 	if err := os.WriteFile(filepath.Join(folder, "9"+Suffix), make([]byte, 2*disk.BlockSize), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, r := add(t, folder, rest(t, d), false)
+	if r.Full() || r.Number != 2 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := Open(folder); !errors.Is(err, ErrDamaged) {
+		t.Errorf("which is the last is known: %v", err)
+	}
+	for _, p := range []string{first, second} {
+		clean(t, p, deviceIn(t, chain(t, p)))
+	}
+	if err := os.Truncate(first, 3*disk.BlockSize); err != nil {
 		t.Fatal(err)
 	}
 	f, err := OpenFolder(folder)
@@ -176,19 +189,14 @@ func TestAddToDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := f.Backup(context.Background(), rest(t, d), false, Options{}); !errors.Is(err, ErrDamaged) {
-		t.Errorf("added: %v", err)
+		t.Errorf("without the first: %v", err)
 	}
 	f.Close()
-	last, r := add(t, folder, rest(t, d), true)
-	if !r.Full() || r.Number != 2 {
+	third, r := add(t, folder, rest(t, d), true)
+	if !r.Full() || r.Number != 3 {
 		t.Errorf("%+v", r)
 	}
-	if _, err := Open(folder); !errors.Is(err, ErrDamaged) {
-		t.Errorf("which is the last is known: %v", err)
-	}
-	for _, p := range []string{path, last} {
-		clean(t, p, deviceIn(t, chain(t, p)))
-	}
+	clean(t, third, deviceIn(t, chain(t, third)))
 }
 
 // Whatever has rotted in the last backup, what is added to it is whole, or has damage that is noticed; or nothing is

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -261,33 +260,27 @@ func escaped(path string) string {
 // Close lets others write to the folder.
 func (x *Folder) Close() error { return x.lock.Close() }
 
-// Backup writes a backup of the volume at rest on d (Write). It adds to the last one of the folder, unless
-// there is none, or full is set. The file has its name, which is in the report, when it is durable; after an error
-// there is none.
-func (x *Folder) Backup(ctx context.Context, d disk.Disk, full bool,
-	o Options) (path string, r Report, err error) {
+// Backup writes a backup of the volume at rest on d (Write). It adds to the last one of the folder that can be used,
+// unless there is none, or full is set. The file has its name, which is in the report, when it is durable; after an
+// error there is none. The error wraps ErrDamaged if nothing can be added to what there is.
+func (x *Folder) Backup(ctx context.Context, d disk.Disk, full bool, o Options) (path string, r Report, err error) {
 	all, err := List(x.path)
 	if err != nil {
 		return "", r, err
 	}
+	all = slices.DeleteFunc(all, func(l Listed) bool { return l.Err != nil })
 	var base *Chain
 	o.Number = 1
-	for _, l := range all {
-		if err := cmp.Or(l.Err, l.Flaw); err != nil && !full {
-			return "", r, fmt.Errorf("%w; nothing is added to a folder with a file like this: give --full, "+
-				"or take the file away", err)
-		}
-		o.Number = max(o.Number, l.Number+1)
-	}
-	if !full && len(all) > 0 {
-		if base, err = open(all, all[len(all)-1]); err != nil {
-			return "", r, err
-		}
-		defer base.Close()
-	}
-	if full {
+	if n := len(all); n > 0 {
 		if err := x.same(d, all); err != nil {
 			return "", r, err
+		}
+		o.Number = all[n-1].Number + 1
+		if !full {
+			if base, err = baseIn(all); err != nil {
+				return "", r, err
+			}
+			defer base.Close()
 		}
 	}
 	if o.When.IsZero() {
@@ -301,14 +294,26 @@ func (x *Folder) Backup(ctx context.Context, d disk.Disk, full bool,
 	return path, r, err
 }
 
-// same is an error if the backups are of another volume.
+// baseIn is the last of some backups, to be added to.
+func baseIn(all []Listed) (*Chain, error) {
+	c, err := open(all, all[len(all)-1])
+	if err != nil {
+		return nil, fmt.Errorf("nothing can be added to the last backup, but there can be another full one: %w", err)
+	}
+	if flaws := c.Flaws(); len(flaws) > 0 {
+		return nil, errors.Join(unusable(c, flaws[0]), c.Close())
+	}
+	return c, nil
+}
+
+// same is an error if some of the backups are of another volume.
 func (x *Folder) same(d disk.Disk, all []Listed) error {
 	s, err := superOf(d)
 	if err != nil {
 		return err
 	}
 	for _, l := range all {
-		if id := volumeend.UUID(s); l.Err == nil && l.Volume != id {
+		if id := volumeend.UUID(s); l.Volume != id {
 			return fmt.Errorf("%s: %w: its UUID is %x, and that of this volume %x", l.Path, ErrOtherVolume, l.Volume, id)
 		}
 	}

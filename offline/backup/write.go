@@ -124,8 +124,10 @@ func baseOf(base *Chain, now *source) (*source, error) {
 
 // unusable is the error of a base that is damaged.
 func unusable(base *Chain, err error) error {
-	return fmt.Errorf("nothing can be added to %s, but there can be another full backup: %w: %w", base.Name(), ErrDamaged,
-		err)
+	if !errors.Is(err, ErrDamaged) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fmt.Errorf("nothing can be added to %s, but there can be another full backup: %w", base.Name(), err)
 }
 
 // run is a backup that is being written.
