@@ -249,8 +249,8 @@ func TestDamagedBackup(t *testing.T) {
 	says(t, exitFailure, "warning: "+all[1].Path+": the backup is damaged: its header is not as it was written", "restore",
 		to, again, "--force")
 	says(t, exitFailure, ": its header is not as it was written", "backup", "--list", to)
-	says(t, exitFailure, "but there can be another full backup: "+all[1].Path+": the backup is damaged: its header", "backup",
-		img, to)
+	says(t, exitFailure, "but there can be another full backup: "+all[1].Path+": the backup is damaged: its header",
+		"backup", img, to)
 	flip(t, all[1].Path, []byte("TansyEnd"))
 	says(t, exitFailure, ": it does not begin as a backup does; an earlier backup may be sound: name its file", "restore",
 		to, again, "--force")

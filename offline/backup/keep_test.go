@@ -65,7 +65,8 @@ func TestKeep(t *testing.T) {
 	if got := (Keep{}).of(all); !got[len(all)-1] || slices.Contains(got[:len(all)-1], true) {
 		t.Errorf("without rules: %v", got)
 	}
-	for _, wrong := range []string{"", "daily", "daily=", "daily=0", "daily=-1", "daily=x", "fortnightly=1", "daily=1,", "=1"} {
+	for _, wrong := range []string{"", "daily", "daily=", "daily=0", "daily=-1", "daily=x", "fortnightly=1", "=1",
+		"daily=1,"} {
 		if k, err := ParseKeep(wrong); err == nil {
 			t.Errorf("%q: %v", wrong, k)
 		}

@@ -41,8 +41,8 @@ func newSource(layout disk.Disk, s superblockformat.Super) (*source, error) {
 	return &source{layout: layout, super: s, snap: snap, bits: make([]byte, disk.BlockSize)}, nil
 }
 
-// used tells whether home block a is in use: all before the data are, and of these what the bitmap says. After an error,
-// which is that of the bitmap, it may be.
+// used tells whether home block a is in use: all before the data are, and of these what the bitmap says. After an
+// error, which is that of the bitmap, it may be.
 func (s *source) used(a uint64) (bool, error) {
 	g := s.super.Geometry()
 	if a < g.Data0() || a >= g.Data1() {
