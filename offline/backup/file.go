@@ -199,8 +199,8 @@ func (f *file) from(a uint64) int {
 	return sort.Search(len(f.segments), func(i int) bool { return f.segments[i].end > a })
 }
 
-// find returns the entry of block a, and where its data lie. ok: there is one. After an error there may be one, and e is
-// lost, with blocks behind a of which the same is so.
+// find returns the entry of block a, and where its data lie. ok: there is one. After an error there may be one, and e
+// is lost, with blocks behind a of which the same is so.
 func (f *file) find(a uint64) (e entry, place uint64, ok bool, err error) {
 	i := f.from(a)
 	if i == len(f.segments) || f.segments[i].first > a {
