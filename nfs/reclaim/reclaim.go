@@ -71,7 +71,7 @@ type Volume struct {
 	full   bool // it was logged that a host does not find room
 }
 
-// Open reads what the last server left on a volume.
+// Open reads what the last server left on a volume. Errors are ErrNote, and those of Config.Store.
 func Open(cfg Config) (*Volume, error) {
 	v := &Volume{
 		cfg: cfg, ends: make(chan struct{}), over: make(chan struct{}), writing: make(chan struct{}, 1),
