@@ -44,7 +44,8 @@ var (
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	locking   = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "./nfs/reclaim", "-failfast"}
 	outliving = []string{"./nfs/reclaim", "./nfs/nlm", "-timeout", "1m", "-failfast", "-run",
-		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept"}
+		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept|Unread"}
+	unreadNotes = []string{"./offline/repair", "-run", "LocksNote"}
 	noting      = []string{"./fs", "-run", "Note|Xattrs$"}
 	lockChecks  = []string{"./test/conformance", "-run", "Lock|Tansy", "-checks", "^(nlm|nsm)", "-timeout", "3m"}
 	lockingHere = []string{"./test/mount", "-run", "Locks", "-timeout", "5m", "-failfast"}
@@ -137,6 +138,8 @@ var (
 	containers = []string{"./test/image", "-timeout", "1m"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	noted      = []string{"./internal/runtime/notes"}
+	// Histories of locks, through crashes: what a client may find out by its calls alone.
+	lockHistories = []string{"./test/locks", "-histories", "300", "-timeout", "5m"}
 
 	writeMemory = []string{"./internal/runtime/hold", "./internal/runtime/dbytes", "./fs",
 		"-run", "Pool|Retain|Source|WriteMemory"}
