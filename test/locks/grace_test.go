@@ -67,7 +67,10 @@ func (s state) graceEnds() []state {
 		}
 		return list
 	case s.grace == ending:
-		s.grace, s.disk, s.known = over, s.known, [addresses]bool{}
+		s.grace, s.disk, s.known = late, s.known, [addresses]bool{}
+		return []state{s}
+	case s.grace == late:
+		s.grace = over
 		return []state{s}
 	}
 	return nil

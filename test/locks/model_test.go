@@ -66,11 +66,13 @@ const (
 )
 
 // Of the grace period: there is none, it lasts, or it ends: hosts that were silent are not among those from before
-// any more, and others have to wait until that is durable.
+// any more, and others have to wait until that is durable. Then nothing is reclaimed any more, and others wait for the
+// calls under way.
 const (
 	over int8 = iota
 	lasting
 	ending
+	late
 )
 
 // state is what a server may know. It is compared with ==.

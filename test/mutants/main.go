@@ -44,7 +44,7 @@ var (
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	locking   = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "./nfs/reclaim", "-failfast"}
 	outliving = []string{"./nfs/reclaim", "./nfs/nlm", "-timeout", "1m", "-failfast", "-run",
-		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept|Unread"}
+		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept|Unread|UnderWay"}
 	unreadNotes = []string{"./offline/repair", "-run", "LocksNote"}
 	noting      = []string{"./fs", "-run", "Note|Xattrs$"}
 	lockChecks  = []string{"./test/conformance", "-run", "Lock|Tansy", "-checks", "^(nlm|nsm)", "-timeout", "3m"}
