@@ -32,7 +32,11 @@ func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, 
 	}
 	sim, h, err := record(base, steps, r.IntN(most), o.Device)
 	if err != nil {
-		return c, &Finding{Steps: steps, Problem: "before any crash: " + err.Error()}
+		return c, &Finding{Steps: steps, Blocks: base.Size(), Problem: "before any crash: " + err.Error()}
+	}
+	if len(h.steps) == 0 {
+		c.Impossible++
+		return c, nil
 	}
 	seen := map[uint64]bool{}
 	images := o.Images

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -9,11 +10,12 @@ import (
 	"tansy/fs"
 )
 
-// blocks is the size of the volume, which is small so that an image is quickly recovered and checked.
-const blocks = 2200
+// sizes are those of the volumes, in blocks. All are small, so that an image is quickly recovered and checked. The first
+// has room for all. The second has room for little more than what is there, so that blocks are soon used again.
+var sizes = []uint64{2200, 1380}
 
 // start makes a volume with what there is before the first step, all of it durable.
-func start() (*disk.Sim, error) {
+func start(blocks uint64) (*disk.Sim, error) {
 	sim := disk.NewSim(blocks * disk.BlockSize)
 	clock := &steppedClock{}
 	if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true, Clock: clock.now}); err != nil {
@@ -34,6 +36,18 @@ func start() (*disk.Sim, error) {
 	return sim.Crash(disk.KeepAll), nil
 }
 
+// startAll makes a volume of each size.
+func startAll() (all []*disk.Sim, err error) {
+	for _, n := range sizes {
+		sim, err := start(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sim)
+	}
+	return all, nil
+}
+
 // steppedClock goes on by a second with each step, so that equal sequences have equal time stamps.
 type steppedClock struct{ steps atomic.Int64 }
 
@@ -52,7 +66,8 @@ type history struct {
 // groups, which are used again and again.
 const most = 40
 
-// record runs a sequence on a copy of base, after so many commits by which the log is somewhere else.
+// record runs a sequence on a copy of base, after so many commits by which the log is somewhere else. A step that finds no
+// room ends it, and is not among the steps of the history.
 func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
 	sim := base.Crash(disk.KeepAll)
 	clock := &steppedClock{}
@@ -79,13 +94,16 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 		state, err = Tree(v, v.Root())
 	}
 	h.states = append(h.states, state)
-	for _, s := range steps {
+	for i, s := range steps {
 		if err != nil {
 			break
 		}
 		clock.steps.Add(1)
 		h.begun = append(h.begun, sim.Ops())
-		if err = s.do(as); err != nil {
+		if err = s.do(as); errors.Is(err, fs.ErrNoSpc) && base.Size() != sizes[0] {
+			h.steps, h.begun, err = steps[:i], h.begun[:i], nil
+			break
+		} else if err != nil {
 			err = fmt.Errorf("%s: %w", s, err)
 			break
 		}

@@ -324,7 +324,9 @@ func (c *client) isTold(w wanted) uint32 {
 // begins forgets what has ended with a server, but for what it may reclaim.
 func (c *client) begins() {
 	c.set(func() {
-		c.hadBytes, c.hadShare = c.has, c.share
+		if c.has != [spans]int8{} || c.share != 0 { // else it may try with what it had before that
+			c.hadBytes, c.hadShare = c.has, c.share
+		}
 		c.has, c.sure, c.share = [spans]int8{}, [spans]bool{}, 0
 		clear(c.waits)
 		clear(c.first)
@@ -333,9 +335,6 @@ func (c *client) begins() {
 
 // reclaim asks for what it had before the server started again.
 func (c *client) reclaim() {
-	if c.r.IntN(5) == 0 {
-		return // it is silent
-	}
 	has := c.hadBytes
 	for b := int8(0); b < spans; {
 		end := b

@@ -171,9 +171,17 @@ func newHistory(t testing.TB, seed uint64) (h *history, done func()) {
 	return h, done
 }
 
-// life is what clients do while a server is there. Some reclaim what they had at once, some later, and some not at all.
+// life is what clients do while a server is there. Some reclaim what they had at once, some later. All at an address may
+// be silent.
 func (h *history) life(again bool, calls int) {
+	var silent [addresses]bool
+	for a := range silent {
+		silent[a] = again && h.r.IntN(4) == 0
+	}
 	h.together(func(c *client) {
+		if silent[at(c.owner)] {
+			return
+		}
 		if again {
 			if c.r.IntN(4) == 0 {
 				c.work(2)
@@ -283,7 +291,7 @@ func (h *history) run() error {
 			end = h.doom()
 		}
 		h.life(x != nil, calls)
-		if x != nil && !x.forever && h.graceEnded() {
+		if x != nil && !x.forever && h.graceEnded() && h.r.IntN(3) > 0 {
 			h.life(false, calls)
 		}
 		end()
