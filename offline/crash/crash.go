@@ -82,11 +82,11 @@ func Explore(ctx context.Context, o Options) (Count, *Finding, error) {
 	if o.Limit > 0 {
 		limit = min(limit, o.Limit)
 	}
-	bases, err := startAll()
+	starts, err := startAll()
 	if err != nil {
 		return Count{}, nil, err
 	}
-	x := &explorer{options: o, bases: bases, all: all, states: map[uint64]struct{}{}}
+	x := &explorer{options: o, starts: starts, all: all, states: map[uint64]struct{}{}}
 	order := permutation(all, o.Seed)
 	workers := o.Workers
 	if workers == 0 {
@@ -116,7 +116,7 @@ func Explore(ctx context.Context, o Options) (Count, *Finding, error) {
 // explorer is an exploration.
 type explorer struct {
 	options Options
-	bases   []*disk.Sim
+	starts  map[uint64]*disk.Sim // by their sizes
 	all     uint64
 	found   atomic.Pointer[Finding]
 
@@ -129,7 +129,8 @@ type explorer struct {
 // try explores a sequence.
 func (x *explorer) try(steps []Step, n uint64) {
 	r := rand.New(rand.NewPCG(x.options.Seed, n))
-	c, f := judgeAll(x.bases[r.IntN(len(x.bases))], steps, x.options, r)
+	blocks, steps := placed(steps, len(x.options.Steps) > 0, r)
+	c, f := judgeAll(x.starts[blocks], steps, x.options, r)
 	x.mu.Lock()
 	c.Sequences++
 	x.count.Add(c.Count)

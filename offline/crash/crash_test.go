@@ -60,7 +60,7 @@ func TestExplore(t *testing.T) {
 // TestRefused: steps are refused as it is expected, of sequences of one operation. That others are not, TestExplore
 // sees.
 func TestRefused(t *testing.T) {
-	base, err := start(sizes[0])
+	base, err := start(roomy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestLies(t *testing.T) {
 
 // TestLoadWhatever: a file that nobody saved is refused, whatever it has, with an image beside it or without.
 func TestLoadWhatever(t *testing.T) {
-	base, err := start(sizes[0])
+	base, err := start(roomy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func (f *Finding) check() error {
 	for i, s := range f.Steps {
 		text[i] = string(s)
 	}
-	if !slices.Contains(sizes, f.Blocks) {
+	if _, ok := bases[f.Blocks]; !ok {
 		return fmt.Errorf("no volume of %d blocks is tried", f.Blocks)
 	}
 	steps, err := Parse(strings.Join(text, "\n"))

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 type possible struct {
 	*model.Model
 	attrs map[attr]bool // that there are
+	grown *bool
 }
 
 // attr is an extended attribute of a file.
@@ -24,7 +26,7 @@ type attr struct {
 
 // atFirst is what there is before the first step.
 var atFirst = sync.OnceValue(func() possible {
-	p := possible{model.New(model.Options{}), map[attr]bool{}}
+	p := possible{model.New(model.Options{}), map[attr]bool{}, new(bool)}
 	for _, s := range first {
 		if err := s.do(p); err != nil {
 			panic("a step that is always done is refused: " + err.Error())
@@ -36,7 +38,7 @@ var atFirst = sync.OnceValue(func() possible {
 // refused is the first step that does not succeed, or -1.
 func refused(steps []Step) int {
 	begin := atFirst()
-	p := possible{begin.Fork(model.Options{}), maps.Clone(begin.attrs)}
+	p := possible{begin.Fork(model.Options{}), maps.Clone(begin.attrs), new(bool)}
 	return slices.IndexFunc(steps, func(s Step) bool { return s.do(p) != nil })
 }
 
@@ -71,6 +73,15 @@ func (p possible) RemoveXattr(h fs.Handle, name []byte) error {
 	}
 	delete(p.attrs, attr{h, string(name)})
 	return nil
+}
+
+// Grow is refused a second time: the device has no more.
+func (p possible) Grow(context.Context, fs.GrowOptions) (g fs.Growth, err error) {
+	if *p.grown {
+		err = fs.ErrNoMore
+	}
+	*p.grown = true
+	return g, err
 }
 
 // Sync is never refused.

@@ -3,6 +3,8 @@ package crash
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -10,15 +12,33 @@ import (
 	"tansy/fs"
 )
 
-// sizes are those of the volumes, in blocks. All are small, so that an image is quickly recovered and checked. The first
-// has room for all. The second has room for little more than what is there, so that blocks are soon used again.
-var sizes = []uint64{2200, 1380}
+// bases are the volumes that sequences work on, by the size of the device in blocks. All are small, so that an image is
+// quickly recovered and checked. The first has room for all. The others have room for little more than what is there, so
+// that blocks are soon used again; the last can grow.
+var bases = map[uint64]base{roomy: {}, tight: {tight: true}, growing: {tight: true, begins: tight, most: 16 << 20}}
 
-// start makes a volume with what there is before the first step, all of it durable.
+const (
+	roomy   = 2200
+	tight   = 1380
+	growing = 1600
+)
+
+// base is a volume.
+type base struct {
+	tight  bool
+	begins uint64 // it has so many blocks of the device; 0: all
+	most   uint64 // it may have so many bytes; 0: it cannot grow
+}
+
+// start makes the volume on a device of so many blocks, with what there is before the first step, all of it durable.
 func start(blocks uint64) (*disk.Sim, error) {
-	sim := disk.NewSim(blocks * disk.BlockSize)
+	sim, b := disk.NewSim(blocks*disk.BlockSize), bases[blocks]
+	var made disk.Disk = sim
+	if b.begins > 0 {
+		made = disk.NewPrefix(sim, b.begins)
+	}
 	clock := &steppedClock{}
-	if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true, Clock: clock.now}); err != nil {
+	if err := fs.Mkfs(made, fs.MkfsOptions{Inodes: 256, Zeroed: true, MaxBytes: b.most, Clock: clock.now}); err != nil {
 		return nil, err
 	}
 	v, err := fs.Open(sim, fs.Options{Clock: clock.now, Log: quiet})
@@ -36,16 +56,31 @@ func start(blocks uint64) (*disk.Sim, error) {
 	return sim.Crash(disk.KeepAll), nil
 }
 
-// startAll makes a volume of each size.
-func startAll() (all []*disk.Sim, err error) {
-	for _, n := range sizes {
+// startAll makes all volumes.
+func startAll() (map[uint64]*disk.Sim, error) {
+	all := map[uint64]*disk.Sim{}
+	for n := range bases {
 		sim, err := start(n)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, sim)
+		all[n] = sim
 	}
 	return all, nil
+}
+
+// placed is a sequence, and the volume that it is tried on. Where that can grow, it does so at some place of it. Steps that
+// somebody chose stay as they are.
+func placed(steps []Step, chosen bool, r *rand.Rand) (blocks uint64, as []Step) {
+	switch {
+	case slices.Contains(steps, grow):
+		return growing, steps
+	case r.IntN(2) == 0:
+		return roomy, steps
+	case chosen || r.IntN(4) > 0:
+		return tight, steps
+	}
+	return growing, slices.Insert(slices.Clone(steps), r.IntN(len(steps)), grow)
 }
 
 // steppedClock goes on by a second with each step, so that equal sequences have equal time stamps.
@@ -100,7 +135,7 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 		}
 		clock.steps.Add(1)
 		h.begun = append(h.begun, sim.Ops())
-		if err = s.do(as); errors.Is(err, fs.ErrNoSpc) && base.Size() != sizes[0] {
+		if err = s.do(as); errors.Is(err, fs.ErrNoSpc) && bases[base.Size()].tight {
 			h.steps, h.begun, err = steps[:i], h.begun[:i], nil
 			break
 		} else if err != nil {

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +26,11 @@ type volume interface {
 	SetXattr(h fs.Handle, name, value []byte, create, replace bool) error
 	RemoveXattr(h fs.Handle, name []byte) error
 	Sync() error
+	Grow(ctx context.Context, o fs.GrowOptions) (fs.Growth, error)
 }
+
+// grow has the volume take what its device has behind it, once.
+const grow = Step("grow")
 
 // root is who does all.
 var root = &fs.Cred{}
@@ -142,6 +147,10 @@ var kinds = map[string]struct {
 		return on(v, a[0], func(fs.Handle) error { return v.Sync() })
 	}},
 	"sync": {0, func(v volume, _ []string) error { return v.Sync() }},
+	string(grow): {0, func(v volume, _ []string) error {
+		_, err := v.Grow(context.Background(), fs.GrowOptions{})
+		return err
+	}},
 }
 
 // Parse reads steps, one a line. Empty lines and those that begin with # count for nothing.
@@ -169,7 +178,7 @@ func Parse(text string) ([]Step, error) {
 		return nil, errors.New("there are no steps")
 	}
 	if i := refused(steps); i >= 0 {
-		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not",
+		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not, or what is done once",
 			steps[i])
 	}
 	return steps, nil

@@ -53,6 +53,23 @@ var crashes = []mutant{
 	skipped("RENAME counts no links", "internal/gen/fs/procedures/renameops/renameops.go",
 		"func Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32",
 		"0"),
+	skipped("blocks go straight home over what the log has", journalGen("commit"),
+		"func Clash(j *journalm.Journal) bool", "false"),
+	skipped("blocks go straight home over what is in use", journalGen("commit"),
+		"func Straight(j *journalm.Journal, a uint64, l *ddisk.BList) bool", "true"),
+	skipped("codes of blocks that went straight home are not kept", journalGen("installer"),
+		"func HeldCodes(j *journalm.Journal, c *codes.Codes)", ""),
+	skipped("the header has no barrier", journalGen("installer"),
+		"func HdrBarrier(j *journalm.Journal) bool", "true"),
+	skipped("a list of addresses is not written", journalGen("logger"),
+		"func LogWriteUnit(j *journalm.Journal) bool", "true"),
+	replaced("a group counts with some of its blocks", "internal/runtime/seal/seal.go",
+		"if string(tag[:]) != string(d.b.Data()[dataTag:dataTag+tagSize]) {", "if false {"),
+	replaced("the last of some blocks is not written", "internal/runtime/ddisk/ddisk.go",
+		"\tif err := d.d.WriteAt(a, bufs); err != nil {", "\tif err := d.d.WriteAt(a, bufs[:max(1, len(bufs)-1)]); err != nil {"),
+	replaced("recovery ends a group too early", "internal/gen/journal/logscan/logscan.go",
+		"\t\t\tgroups.MergeInto(mm, gm)\n\t\t\ti = i + uint64(1)\n",
+		"\t\t\tdone = i > 0\n\t\t\tgroups.MergeInto(mm, gm)\n\t\t\ti = i + uint64(1)\n"),
 }
 
 const (

@@ -378,8 +378,6 @@ var mutants = []mutant{
 		old: "\tt.mu.Unlock()\n\tt.tell(offers)\n\treturn n\n", new: "\tt.mu.Unlock()\n\treturn n\n", tests: lockHistories},
 	{what: "histories of locks: a host that has started keeps locks", file: "nfs/advisory/table.go",
 		old: "range t.ownersOf(h) {", new: "range t.ownersOf(h)[:1] {", tests: lockHistories},
-	{what: "histories of locks: who refuses a lock has it", file: "nfs/nlm/grants.go",
-		old: "return status == Granted, true, nil", new: "return true, true, nil", tests: lockHistories},
 	{what: "histories of locks: a wait is cancelled, and stays", file: "nfs/advisory/table.go",
 		old: "\t\t\tfound = true\n\t\t\tt.leave(x, i)\n", new: "\t\t\tfound = true\n", tests: lockHistories},
 	{what: "histories of locks: TEST tells in the grace period who has one", file: "nfs/nlm/service.go",
