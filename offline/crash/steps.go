@@ -178,8 +178,8 @@ func Parse(text string) ([]Step, error) {
 		return nil, errors.New("there are no steps")
 	}
 	if i := refused(steps); i >= 0 {
-		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not, or what is done once",
-			steps[i])
+		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not, "+
+			"or as it is done once", steps[i])
 	}
 	return steps, nil
 }

@@ -171,8 +171,8 @@ func newHistory(t testing.TB, seed uint64) (h *history, done func()) {
 	return h, done
 }
 
-// life is what clients do while a server is there. Some reclaim what they had at once, some later. All at an address may
-// be silent.
+// life is what clients do while a server is there. Some reclaim what they had at once, some later. All at an address
+// may be silent.
 func (h *history) life(again bool, calls int) {
 	var silent [addresses]bool
 	for a := range silent {
