@@ -2,9 +2,9 @@
 // time, the server ends and starts again in between, and Porcupine looks for an order of all calls, within the times
 // they ran, in which the model would have given the same answers.
 //
-// The model (model_test.go, grace_test.go, call_test.go) is what NLM and NSM have a server know: who has which bytes, who
-// waits for some and in which order, reservations, whose address is on the volume, and the grace period. All of it is
-// lost with the server but for the addresses. A crash at any operation of the device leaves those on the volume that
+// The model (model_test.go, grace_test.go, call_test.go) is what NLM and NSM have a server know: who has which bytes,
+// who waits for some and in which order, reservations, whose address is on the volume, and the grace period. All of it
+// is lost with the server but for the addresses. A crash at any operation of the device leaves those on the volume that
 // have locks; who had some before may be there. Between calls, the server may learn that a client takes what it was
 // offered, and the grace period may end.
 //
