@@ -13,8 +13,8 @@ import (
 )
 
 // bases are the volumes that sequences work on, by the size of the device in blocks. All are small, so that an image is
-// quickly recovered and checked. The first has room for all. The others have room for little more than what is there, so
-// that blocks are soon used again; the last can grow.
+// quickly recovered and checked. The first has room for all. The others have room for little more than what is there,
+// so that blocks are soon used again; the last can grow.
 var bases = map[uint64]base{roomy: {}, tight: {tight: true}, growing: {tight: true, begins: tight, most: 16 << 20}}
 
 const (
@@ -69,8 +69,8 @@ func startAll() (map[uint64]*disk.Sim, error) {
 	return all, nil
 }
 
-// placed is a sequence, and the volume that it is tried on. Where that can grow, it does so at some place of it. Steps that
-// somebody chose stay as they are.
+// placed is a sequence, and the volume that it is tried on. Where that can grow, it does so at some place of it. Steps
+// that somebody chose stay as they are.
 func placed(steps []Step, chosen bool, r *rand.Rand) (blocks uint64, as []Step) {
 	switch {
 	case slices.Contains(steps, grow):
@@ -101,8 +101,8 @@ type history struct {
 // groups, which are used again and again.
 const most = 40
 
-// record runs a sequence on a copy of base, after so many commits by which the log is somewhere else. A step that finds no
-// room ends it, and is not among the steps of the history.
+// record runs a sequence on a copy of base, after so many commits by which the log is somewhere else. A step that finds
+// no room ends it, and is not among the steps of the history.
 func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
 	sim := base.Crash(disk.KeepAll)
 	clock := &steppedClock{}
