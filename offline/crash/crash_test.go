@@ -50,7 +50,7 @@ func TestExplore(t *testing.T) {
 			t.Fatal(text.String())
 		}
 		if *length > 0 && c.Sequences != c.All || c.Impossible == c.Sequences ||
-			c.Images < c.Sequences || c.Moments == 0 || c.States < 2 {
+			c.Images < c.Sequences || c.Moments == 0 || c.States < 2 || c.Equal == 0 || c.Equal == c.Images {
 			t.Errorf("%+v", c)
 		}
 		t.Logf("%+v", c)

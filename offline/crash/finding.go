@@ -175,9 +175,13 @@ func (f *Finding) Again() error {
 		return nil
 	}
 	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local}
-	j := judge{h: h, moment: f.Moment, image: f.image}
+	same, err := newEquals(f.image)
+	if err != nil {
+		return err
+	}
+	j := judge{h: h, moment: f.Moment, image: f.image, same: same, count: new(Count)}
 	d := f.image.Crash(disk.KeepAll)
-	err := j.recovered(d)
+	err = j.recovered(d)
 	f.Got = j.got
 	return err
 }

@@ -291,8 +291,12 @@ func (h *history) run() error {
 			end = h.doom()
 		}
 		h.life(x != nil, calls)
-		if x != nil && !x.forever && h.graceEnded() && h.r.IntN(3) > 0 {
-			h.life(false, calls)
+		if x != nil && !x.forever && h.graceEnded() {
+			c := h.clients[h.r.IntN(owners)] // sees that it has ended, which brings nobody to the volume
+			c.send(&call{kind: test, wanted: c.forSome()})
+			if h.r.IntN(2) == 0 {
+				h.life(false, calls)
+			}
 		}
 		end()
 		for _, c := range h.clients {
