@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
 
-	"tansy/disk"
 	volcheck "tansy/offline/check"
 )
 
@@ -23,7 +23,9 @@ exit codes:
   2  it could not be checked: wrong arguments, no volume, in use, or the device
      fails every read; or "clean" could not be printed
 
-The volume is only read, and must not be in use by a server. Every block that is
+The volume is only read. One that is served or mounted on this machine is
+checked as it is at one moment, by its own user or root; it goes on to be used,
+and what is overwritten meanwhile is kept aside (serve --moment-spill). Every block that is
 read is checked against the code that the volume has of it: one that the device
 cannot read, or that is not what was last written there, is a problem, and the
 rest is checked; what cannot be judged without it is printed as "not checked".
@@ -44,7 +46,7 @@ which the files lie.
 		if *limit < 0 {
 			return misused(f, "--max-problems has to be 0 or more")
 		}
-		d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
+		d, err := openToRead(context.Background(), pos[0], warning("check"))
 		if err != nil {
 			fail("check", err)
 			return exitUsage

@@ -88,13 +88,17 @@ var (
 		"-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run",
 		"Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
-	inPieces     = []string{"./disk", "-timeout", "1m", "-run", "Pieced", "-seed", "1"}
-	pieceChecks  = []string{"./offline/check", "-timeout", "2m", "-run", "Growing|Extent|BehindTheEnds|NotYet"}
-	pieceRepairs = []string{"./offline/repair", "-timeout", "2m", "-run", "Grow|Grown"}
-	pieceScrubs  = []string{"./journal", "./fs", "-timeout", "2m", "-run", "ScrubPassesOver|ScrubOfGrowing"}
-	pieceRuns    = []string{"./disk", "-timeout", "1m", "-run", "There$"}
-	noneLeft     = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
-	streams      = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
+	inPieces         = []string{"./disk", "-timeout", "1m", "-run", "Pieced", "-seed", "1"}
+	moments          = []string{"./disk", "-timeout", "1m", "-failfast", "-run", "Moment|TakeWaits|BlockSet", "-seed", "1"}
+	momentsOfVolumes = []string{"./fs/...", "-timeout", "1m", "-failfast", "-run", "Moment", "-seed", "1"}
+	controls         = []string{"./ops/control", "-timeout", "1m", "-failfast"}
+	controlled       = []string{"./cmd/tansy", "-timeout", "2m", "-failfast", "-run", "ServedByName|ControlFolder"}
+	pieceChecks      = []string{"./offline/check", "-timeout", "2m", "-run", "Growing|Extent|BehindTheEnds|NotYet"}
+	pieceRepairs     = []string{"./offline/repair", "-timeout", "2m", "-run", "Grow|Grown"}
+	pieceScrubs      = []string{"./journal", "./fs", "-timeout", "2m", "-run", "ScrubPassesOver|ScrubOfGrowing"}
+	pieceRuns        = []string{"./disk", "-timeout", "1m", "-run", "There$"}
+	noneLeft         = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
+	streams          = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
