@@ -200,9 +200,9 @@ func (b *rebuilder) home(x uint64) (code [2]uint64, err error) {
 	return code, nil
 }
 
-// upwards writes the pages above those with the given codes, where they do not overwrite what counts. Nodes are numbered
-// from the leaves up, and lost pages may be of several levels: the lowest is always next, so that a page has the codes
-// of all that changed below it.
+// upwards writes the pages above those with the given codes, where they do not overwrite what counts. Nodes are
+// numbered from the leaves up, and lost pages may be of several levels: the lowest is always next, so that a page has
+// the codes of all that changed below it.
 func (b *rebuilder) upwards(made nodes, root *[2]uint64) error {
 	heap.Init(&made)
 	for len(made) > 0 {

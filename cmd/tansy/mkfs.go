@@ -30,8 +30,9 @@ func mkfs() (*flagSet, action) {
                                         way
   tansy mkfs data.img --size 1T --inodes 100000000
                                         for many small files
-  tansy mkfs data.img --size 10G --max-size 16T
-                                        which can grow later (tansy grow)
+  tansy mkfs data.img --size 10G --max-size 200T
+                                        which can grow further than the default
+                                        (tansy grow)
   tansy mkfs data.img --size 10G --owner alice:users --mode 0770
                                         where alice and the group users may
                                         write
@@ -52,7 +53,8 @@ that is mounted, or used in another way, is refused with --force as well.
 	var log byteSize
 	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
 	var most byteSize
-	f.Var(&most, "max-size", "how large the volume may ever become, by tansy grow (default: it keeps its size)")
+	f.Var(&most, "max-size", "how large the volume may ever become, by tansy grow; no more than it has: it keeps "+
+		"its size (default 16T less 1G)")
 	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes (default: one for every 16 KiB)")
 	replies := f.Uint64("replies", 0, "keep records of so many `CALLS`, so that they are done once even if clients "+
 		"send them again after a crash (default 4096, less on a small volume)")
@@ -85,6 +87,9 @@ that is mounted, or used in another way, is refused with --force as well.
 			return exitOK
 		}
 		o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies, MaxBytes: uint64(most)}
+		if most == 0 {
+			o.MaxBytes = defaultMost
+		}
 		root.apply(&o)
 		p := newProgress(os.Stderr, time.Now)
 		o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }

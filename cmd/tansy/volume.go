@@ -50,10 +50,10 @@ type opening struct {
 	grow     bool // likewise
 }
 
-// unsizedMost is how large a volume may become, in bytes, that serve makes with a size that nobody chose. From 16 TiB
-// on each installation would write one page more of the tree of codes. Below it a volume writes as many blocks as one
-// of one size, within 2 % (docs/guide/operations.md, "A larger volume").
-const unsizedMost = 16<<40 - 1<<30
+// defaultMost is how large a volume may become, in bytes, for which nobody said that. From 16 TiB on each
+// installation would write one page more of the tree of codes. Below it a volume writes as many blocks as one of one
+// size, within 2 % (docs/guide/operations.md, "A larger volume").
+const defaultMost = 16<<40 - 1<<30
 
 // open opens the volume, and makes it if it is missing and that is wanted.
 func (o *opening) open(v *volume) error {
@@ -70,11 +70,8 @@ func (o *opening) open(v *volume) error {
 			}
 			return absent(v.image, size, how)
 		}
-		var options tansyfs.MkfsOptions
+		options := tansyfs.MkfsOptions{MaxBytes: defaultMost}
 		o.root.apply(&options)
-		if !o.sized {
-			options.MaxBytes = unsizedMost
-		}
 		if err := o.new.make(v.image, options); err != nil {
 			return err
 		}
