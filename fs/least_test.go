@@ -2,6 +2,7 @@ package fs
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -32,6 +33,19 @@ func TestLeast(t *testing.T) {
 				t.Errorf("%+v, %d blocks: %v, but the least are %d", o, size, err, n)
 				break
 			}
+		}
+	}
+}
+
+// TestLeastInodes: fewer inodes than the procedures need are refused, also of a volume that may grow.
+func TestLeastInodes(t *testing.T) {
+	for _, o := range []MkfsOptions{{Inodes: inodesLeast}, {Inodes: inodesLeast, MaxBytes: 1 << 40}} {
+		if _, err := plan(6000, o); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+		o.Inodes--
+		if _, err := plan(6000, o); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), "too few") {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }

@@ -155,12 +155,23 @@ func (o MkfsOptions) grows(size uint64) bool { return o.MaxBytes/BlockSize > siz
 func begin(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	most := o.MaxBytes / BlockSize
 	log, inodes, replies := amounts(size, o)
+	if err := enough(inodes); err != nil {
+		return s, err
+	}
 	l := MkfsOptions{LogBytes: log * BlockSize, Replies: replies, Clock: o.Clock}
 	l.Inodes = min(inodesMost, max(volumegeometry.DefaultInodes(most), proportion(inodes, most, size)))
 	if s, err = layOut(most, l); err != nil {
 		return s, err
 	}
 	return fill(beginning(s), size, inodes, true)
+}
+
+// enough refuses too few inodes.
+func enough(inodes uint64) error {
+	if inodes < inodesLeast {
+		return fmt.Errorf("%w: %d inodes are too few: at least %d", ErrOptions, inodes, inodesLeast)
+	}
+	return nil
 }
 
 // layOut lays a volume of size blocks out, all of which is there.
@@ -175,8 +186,8 @@ func layOut(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 		return s, fmt.Errorf("%w: a journal of %d bytes is too small: at least %d",
 			ErrOptions, o.LogBytes, logLeast*BlockSize)
 	}
-	if n < inodesLeast {
-		return s, fmt.Errorf("%w: %d inodes are too few: at least %d", ErrOptions, n, inodesLeast)
+	if err := enough(n); err != nil {
+		return s, err
 	}
 	uuid, key, err := newSecrets()
 	if err != nil {

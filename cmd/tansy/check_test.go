@@ -1,12 +1,13 @@
 package main
 
 import (
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"tansy/disk"
 )
 
 // mkfs, check and dump on an image, by their exit codes.
@@ -44,18 +45,17 @@ func TestCheckAndDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	super := make([]byte, disk.BlockSize)
+	if _, err := f.ReadAt(super, 0); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := f.WriteAt([]byte("damage"), 200); err != nil { // the superblock in block 0
 		t.Fatal(err)
 	}
 	exit(exitFailure, "check", img)
 	exit(exitFailure, "check", "-q", img)
 	exit(exitOK, "dump", img) // by the copy
-	var pages [8]byte
-	if _, err := f.ReadAt(pages[:], 168); err != nil {
-		t.Fatal(err)
-	}
-	header := 4096 * (1 + 2*int64(binary.LittleEndian.Uint64(pages[:])))
-	if _, err := f.WriteAt([]byte("damage"), header+30); err != nil {
+	if _, err := f.WriteAt([]byte("damage"), headerOf(super)+30); err != nil {
 		t.Fatal(err)
 	}
 	exit(exitFailure, "check", img)

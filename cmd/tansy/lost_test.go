@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -16,6 +15,9 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
+	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/volumeend"
 	"tansy/test/kit/nfsclient"
 )
 
@@ -122,7 +124,7 @@ func (p *process) stop(t *testing.T) {
 }
 
 // openBehind leaves in an image what a server leaves there that opens it where no lock is seen: its
-// mark in the log's header. (It opens a copy; the header is block 1.)
+// mark in the log's header. (It opens a copy.)
 func openBehind(img string) error {
 	b, err := os.ReadFile(img)
 	if err != nil {
@@ -145,16 +147,23 @@ func openBehind(img string) error {
 		return err
 	}
 	header := make([]byte, disk.BlockSize)
-	at := 1 + 2*binary.LittleEndian.Uint64(b[168:]) // behind the tree of codes
-	if err := d.ReadAt(at, [][]byte{header}); err != nil {
+	at := headerOf(b[:disk.BlockSize])
+	if err := d.ReadAt(uint64(at)/disk.BlockSize, [][]byte{header}); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(img, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(header, int64(at)*disk.BlockSize)
+	_, err = f.WriteAt(header, at)
 	return errors.Join(err, f.Close())
+}
+
+// headerOf is where the log's header lies in an image with this superblock, in bytes.
+func headerOf(super []byte) int64 {
+	_, s := superblockformat.Decode(&dbytes.Bytes{Data: super})
+	_, at, _ := volumeend.Locate(s)(volumeend.Journal(s).Start)
+	return int64(at) * disk.BlockSize
 }
 
 // A server whose image is deleted, renamed, replaced or cut ends by itself, and says why.

@@ -35,6 +35,14 @@ func writeNamed(t *testing.T, c *nfsclient.Client) {
 	}
 }
 
+// settled makes a volume of 8 MiB that keeps its size, so that its blocks lie on the device where they are in the layout.
+func settled(t *testing.T, img string) {
+	t.Helper()
+	if code := run([]string{"mkfs", img, "--size", "8M", "--max-size", "8M"}); code != exitOK {
+		t.Fatal(code)
+	}
+}
+
 // loseNamed damages that block in an image, and returns its address.
 func loseNamed(t *testing.T, img string) (block int) {
 	t.Helper()
@@ -60,7 +68,8 @@ func loseNamed(t *testing.T, img string) (block int) {
 // TestScrub: `tansy scrub` has a server find what is damaged in its image, and say whose it is.
 func TestScrub(t *testing.T) {
 	img := filepath.Join(t.TempDir(), "v.img")
-	p := startServe(t, "--volume", img, "--size", "8M")
+	settled(t, img)
+	p := startServe(t, "--volume", img)
 	c, err := nfsclient.Mount(p.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +130,9 @@ func TestScrubVolumes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img")
-	args := []string{"--volume", a + ":/a", "--volume", b + ":/b", "--size", "8M", "--status", "127.0.0.1:0"}
+	settled(t, a)
+	settled(t, b)
+	args := []string{"--volume", a + ":/a", "--volume", b + ":/b", "--status", "127.0.0.1:0"}
 	p := startServe(t, args...)
 	writeNamed(t, mustMountPath(t, p, "/b"))
 	if code := run([]string{"scrub", p.status}); code != exitOK {
@@ -186,11 +197,8 @@ func bitmapOf(t *testing.T, img string) (block int64) {
 func TestScrubVolumeVital(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img")
-	for _, img := range []string{a, b} {
-		if code := run([]string{"mkfs", img, "--size", "8M"}); code != exitOK {
-			t.Fatal(code)
-		}
-	}
+	settled(t, a)
+	settled(t, b)
 	block := bitmapOf(t, b)
 	f, err := os.OpenFile(b, os.O_RDWR, 0)
 	if err != nil {

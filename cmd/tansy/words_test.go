@@ -223,7 +223,7 @@ func TestWrongArguments(t *testing.T) {
 		{"mkfs V --size 8M --owner 123456789", 2, `tansy mkfs: --owner "123456789": the group is missing: give the numbers`},
 		{"mkfs F", 1, "tansy mkfs: F exists already, and holds a Tansy volume: --force makes a new volume over it"},
 		{"mkfs T --force", 2, "tansy mkfs: 0 bytes are too few for a journal of 5242880 bytes, 64 inodes, and data: " +
-			"it takes at least 5369856 (truncate -s 5369856 T, or more)"},
+			"it takes at least 5451776 (truncate -s 5451776 T, or more)"},
 		{"serve --volume T --size 8M --listen 0", 1, "tansy serve: T: not a Tansy volume: 0 whole blocks of 4096 bytes " +
 			"are too few for one (tansy mkfs makes a volume in a new file"},
 		{"check T", 2, "tansy check: T: not a Tansy volume (tansy mkfs makes a volume in a new file"},
