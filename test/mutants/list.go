@@ -1192,6 +1192,7 @@ var mutants = []mutant{
 	{what: "control: the same blocks again", file: "ops/control/client.go", old: "a, bufs = a+uint64(n), bufs[n:]", new: "bufs = bufs[n:]", tests: controls},
 	{what: "control: what was closed is read on", file: "ops/control/client.go", old: "if m.closed.Load() {", new: "if false {", tests: controls},
 	{what: "control: what is in use is not checked", file: "cmd/tansy/control.go", old: "\tcase errors.Is(err, disk.ErrLocked):\n", new: "\tcase false:\n", tests: controlled},
+	{what: "control: what is in use is not backed up", file: "cmd/tansy/backup.go", old: "d, err := openToRead(ctx, b.volume, warning(\"backup\"))", new: "d, err := openVolume(b.volume, disk.FileOptions{ReadOnly: true})", tests: controlled},
 	{what: "control: what is in use does not grow", file: "cmd/tansy/grow.go", old: "o.askInUse(f, pos[0]); asked {", new: "o.askInUse(f, pos[0]); asked && false {", tests: controlled},
 	{what: "control: it ends after the volume, or never", file: "cmd/tansy/volume.go", old: "\tv.control.Close()\n", new: "", tests: controlled},
 
