@@ -1133,7 +1133,6 @@ var mutants = []mutant{
 	{what: "moments: a moment is taken in the midst of writes", file: "disk/moments.go", old: "\tm.gate.Lock()\n\tdefer m.gate.Unlock()\n", new: "", tests: moments},
 	{what: "moments: a discard takes no part in the gate", file: "disk/moments.go", old: "\tm.gate.RLock()\n\tdefer m.gate.RUnlock()\n\tif _, can", new: "\tif _, can", tests: moments},
 	{what: "moments: blocks behind the first few are not kept", file: "disk/moments.go", old: "m.saveSome(held, a, min(saveStep, end-a))", new: "m.saveSome(held, a, min(saveStep, end-a))\n\t\tbreak", tests: moments},
-	{what: "moments: what is out of range is looked at", file: "disk/moments.go", old: "len(held) == 0 || a > size || n > size-a {", new: "len(held) == 0 || size == 0 {", tests: moments},
 	{what: "moments: what only one of two needs is not kept", file: "disk/moments.go", old: "some = t.needs(a, needed[:n]) || some", new: "some = t.needs(a, needed[:n])", tests: moments},
 	{what: "moments: a hole is as long as it is", file: "disk/moments.go", old: "hole := min(max(data, a)-a, n)", new: "hole := max(data, a) - a", tests: moments},
 	{what: "moments: what is no hole is none", file: "disk/moments.go", old: "\t\tt.settle(a, hole)\n", new: "\t\tt.settle(a, hole+1)\n", tests: moments},
