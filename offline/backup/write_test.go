@@ -82,20 +82,45 @@ func change(t *testing.T, d disk.Disk, do func(v *fs.FS)) {
 // A block that was free has the same code when the same contents are written there again: it is stored all the same.
 // And what is free is not stored, though it has a code.
 func TestSameContentsAgain(t *testing.T) {
-	contents := bytes.Repeat([]byte("same"), 8*disk.BlockSize/4)
-	folder := t.TempDir()
-	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", contents) })
-	_, first := add(t, folder, rest(t, d), false)
-	change(t, d, func(v *fs.FS) { remove(t, v, "a") })
-	_, without := add(t, folder, rest(t, d), true)
-	if without.Stored+8 > first.Stored {
-		t.Errorf("%d blocks with the file, and %d without", first.Stored, without.Stored)
+	const files, blocks = 80, 10 // some pages have the codes of these alone; each is freed at once
+	contents := bytes.Repeat([]byte("same"), blocks*disk.BlockSize/4)
+	fill := func(v *fs.FS) {
+		for i := range files {
+			put(t, v, fmt.Sprint("f", i), contents)
+		}
 	}
-	change(t, d, func(v *fs.FS) { put(t, v, "b", contents) })
+	folder := t.TempDir()
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) {
+		fill(v)
+		crowd(t, v) // so that the same blocks are taken again
+	})
+	_, first := add(t, folder, rest(t, d), false)
+	change(t, d, func(v *fs.FS) {
+		for i := range files {
+			remove(t, v, fmt.Sprint("f", i))
+		}
+	})
+	_, without := add(t, folder, rest(t, d), true)
+	if without.Stored+files*blocks > first.Stored {
+		t.Errorf("%d blocks with the files, and %d without", first.Stored, without.Stored)
+	}
+	change(t, d, fill)
 	add(t, folder, rest(t, d), false)
 	c := chain(t, folder)
 	clean(t, "the backup", deviceIn(t, c))
 	sameTree(t, "the backup", treeOf(t, d), treeOf(t, deviceIn(t, c)))
+}
+
+// crowd makes a file that takes all the room there is.
+func crowd(t *testing.T, v *fs.FS) {
+	t.Helper()
+	n, err := v.Create(root, v.Root(), []byte("crowd"), fs.Guarded, nil, 0)
+	for at := uint64(0); err == nil; at += disk.BlockSize {
+		_, _, _, err = v.Write(root, n.Handle, at, bytes.Repeat([]byte{1}, disk.BlockSize), fs.Unstable)
+	}
+	if err != fs.ErrNoSpc {
+		t.Fatal(err)
+	}
 }
 
 // What did not change is not stored again, nor even read.
