@@ -138,7 +138,7 @@ var (
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	noted      = []string{"./internal/runtime/notes"}
 	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
-		"Contents|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
+		"Contents|Zeros|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
 	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Chain|Writer|Nodes"}
 	rotten = []string{"./offline/backup", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
