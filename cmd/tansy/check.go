@@ -1,12 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"tansy/disk"
 	volbackup "tansy/offline/backup"
 	volcheck "tansy/offline/check"
 )
@@ -28,15 +28,17 @@ exit codes:
   2  it could not be checked: wrong arguments, no volume, in use, or the device
      fails every read; or "clean" could not be printed
 
-The volume is only read, and must not be in use by a server. A folder with
-backups, or one of its files, is taken for the volume that it is of. Every block
-that is read is checked against the code that the volume has of it: one that the
-device cannot read, or that is not what was last written there, is a problem,
-and the rest is checked; what cannot be judged without it is printed as "not
-checked". Holes of an image are passed over. The contents of files are read only
-with --data. The progress goes to standard error, unless -q is given. -v costs
-nothing: it counts the runs of blocks, one behind the other on the device, in
-which the files lie.
+The volume is only read. One that is served or mounted on this machine is
+checked as it is at one moment, by its own user or root; it goes on to be used,
+and what is overwritten meanwhile is kept aside (serve --moment-spill). A folder
+with backups, or one of its files, is taken for the volume that it is of. Every
+block that is read is checked against the code that the volume has of it: one
+that the device cannot read, or that is not what was last written there, is a
+problem, and the rest is checked; what cannot be judged without it is printed as
+"not checked". Holes of an image are passed over. The contents of files are read
+only with --data. The progress goes to standard error, unless -q is given. -v
+costs nothing: it counts the runs of blocks, one behind the other on the device,
+in which the files lie.
 `)
 	quiet := f.Bool("q", false, "print nothing but problems")
 	data := f.Bool("data", false, "read the contents of all files, and check them, too")
@@ -65,7 +67,7 @@ which the files lie.
 				return exitUsage
 			}
 		}
-		d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
+		d, err := openToRead(context.Background(), pos[0], warning("check"))
 		if errors.Is(err, volbackup.ErrDamaged) {
 			fmt.Fprintln(stdout, "backup:", err)
 			stdout.conclude("%s: damaged", shown(pos[0]))

@@ -33,6 +33,7 @@ type mounting struct {
 
 	cache    byteSize
 	discard  discardMode
+	control  controlling
 	interval time.Duration // after which what was done is durable by itself
 	flags    []string      // of the mount, as mount(8) names them
 	noXattr  bool
@@ -87,13 +88,15 @@ exit codes:
 	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; "+
 		"also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) "+
 		"is passed on for a block device")
+	m.control.flags(f)
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 2, 2)
 		if done {
 			return code
 		}
-		if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.wrongAccess(f)); what != "" {
+		if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.control.wrong(),
+			m.wrongAccess(f)); what != "" {
 			return misused(f, what)
 		}
 		if m.remount {
@@ -291,7 +294,7 @@ func (m *mounting) run(source, dir string) int {
 	v := &volume{place: place{source, "/"}, log: log.Logger}
 	how := opening{
 		new: image{warn: func(err error) { log.Warn(err.Error()) }}, readOnly: m.readOnly, cache: uint64(m.cache),
-		discard: m.discard, interval: m.interval, deferred: !m.sync,
+		discard: m.discard, interval: m.interval, deferred: !m.sync, control: m.control,
 	}
 	if err := unlocked(patience, func() error { return how.open(v) }); err != nil {
 		return fail(err)

@@ -54,6 +54,7 @@ var layers = [][]string{
 	{"nfs/server"},
 	{"ops/daemon", "ops/standby", "ops/credentials"},
 	{"ops/status"},
+	{"ops/control"},
 	{"tools/starttls"},
 	{"tools/conform", "tools/load"},
 	{"cmd"},
