@@ -352,11 +352,9 @@ func TestDamagedSuperblock(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s, err := NewStream(bytes.NewReader(full(t, rest(t, d))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := restored(t, s, true)
+		path, _ := add(t, t.TempDir(), rest(t, d), false)
+		clean(t, "the backup", deviceIn(t, chain(t, path)))
+		v := restored(t, chain(t, path), true)
 		clean(t, "restored", v)
 		sameTree(t, "restored", want, treeOf(t, v))
 	}
@@ -376,6 +374,10 @@ func TestOtherVolume(t *testing.T) {
 		if _, _, err := f.Backup(context.Background(), rest(t, other), full, Options{}); !errors.Is(err, ErrOtherVolume) {
 			t.Errorf("full %v: %v", full, err)
 		}
+	}
+	if _, err := Write(context.Background(), &bytes.Buffer{}, rest(t, other), chain(t, folder),
+		Options{}); !errors.Is(err, ErrOtherVolume) {
+		t.Errorf("added to a chain: %v", err)
 	}
 	if _, err := OpenFolder(folder); !errors.Is(err, ErrBusy) {
 		t.Errorf("a folder that is in use: %v", err)
