@@ -45,8 +45,8 @@ func (c *Cache) growBeside() {
 	time.AfterFunc(growthRests*time.Since(begin), func() { c.growing.Store(false) })
 }
 
-// grow makes the next slots ready: as many as there are, but at least a few, for a cache that is hardly used, and at most
-// populated.
+// grow makes the next slots ready: as many as there are, but at least a few, for a cache that is hardly used, and at
+// most populated.
 func (c *Cache) grow() {
 	n := int(c.ready.Load())
 	end := min(n+min(max(n, fewest), populated), len(c.blocks))
