@@ -22,6 +22,7 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/internal/nearest"
 	"tansy/mount"
+	volbackup "tansy/offline/backup"
 	"tansy/ops/daemon"
 )
 
@@ -389,7 +390,7 @@ func exportedElsewhere(source, dir string) error {
 
 // swapped returns an error for a directory in the place of the volume: the two may have changed places.
 func swapped(source, dir string) error {
-	if st, err := os.Stat(source); remote(source) || err != nil || !st.IsDir() {
+	if st, err := os.Stat(source); remote(source) || err != nil || !st.IsDir() || volbackup.Is(source) {
 		return nil
 	}
 	if st, err := os.Stat(dir); remote(dir) || err == nil && !st.IsDir() {

@@ -43,7 +43,7 @@ var layers = [][]string{
 	{"offline/check"},
 	{"fs/internal/background"},
 	{"fs"},
-	{"offline/repair", "offline/crash", "mount"},
+	{"offline/repair", "offline/crash", "offline/backup", "mount"},
 	{"nfs/fair"},
 	{"nfs/oncrpc"},
 	{"nfs/exports", "nfs/groups"},

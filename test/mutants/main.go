@@ -143,6 +143,17 @@ var (
 	containers = []string{"./test/image", "-timeout", "1m"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	noted      = []string{"./internal/runtime/notes"}
+	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Contents|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
+	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Chain|Writer|Nodes"}
+	rotten = []string{"./offline/backup", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Flipped|Cut|Rotten|Forged|ToDamaged"}
+	keepers = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Keep|Prune|Base"}
+	bringBack = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Stream$|Restore|OlderLog|Grown|Drill|Cut|Source"}
+	backupCmd = []string{"./cmd/tansy", "-run", "Backup", "-timeout", "5m", "-failfast"}
 	// Histories of locks, through crashes: what a client may find out by its calls alone.
 	lockHistories = []string{"./test/locks", "-histories", "300", "-timeout", "5m"}
 
