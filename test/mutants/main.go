@@ -243,7 +243,8 @@ func (m mutant) text() ([]byte, error) {
 	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
 }
 
-// foundBy runs the tests on the mutant, whose file is text. It names the one that fails, and how long that took, or none.
+// foundBy runs the tests on the mutant, whose file is text. It names the one that fails, and how long that took, or
+// none.
 func (m mutant) foundBy(dir string, text []byte) (by, took string, err error) {
 	path, err := filepath.Abs(m.file)
 	if err != nil {
