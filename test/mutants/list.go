@@ -1143,7 +1143,6 @@ var mutants = []mutant{
 	{what: "moments: what is kept is never given back", file: "disk/moments.go", old: "\tdefer m.spill.drop(o)\n", new: "", tests: moments},
 	{what: "moments: those that are held stay when the device is closed", file: "disk/moments.go", old: "\tm.EndAll(os.ErrClosed)\n", new: "", tests: moments},
 	{what: "moments: the first block that was kept is replaced", file: "disk/moment.go", old: "t.err != nil || a >= t.size || t.settled.has(a) {", new: "t.err != nil || a >= t.size {", tests: moments},
-	{what: "moments: blocks that came later are kept", file: "disk/moment.go", old: "end := min(a+uint64(len(needed)), t.size)", new: "end := a + uint64(len(needed))", tests: moments},
 	{what: "moments: no look behind the read", file: "disk/moment.go", old: "if err := t.look(a, after[:n]); err != nil {\n\t\treturn false, err\n\t}", new: "after = before", tests: moments},
 	{what: "moments: what was released is still there", file: "disk/moment.go", old: "\t\tcase h.old == nil:\n\t\t\tclear(b)\n", new: "\t\tcase h.old == nil:\n", tests: moments},
 	{what: "moments: who lost one reads on", file: "disk/moment.go", old: "\tif t.err != nil {\n\t\treturn &Error{Op: \"read\", Block: a, Err: t.err}\n\t}\n\tfor i := range blocks", new: "\tif t.err != nil {\n\t\treturn nil\n\t}\n\tfor i := range blocks", tests: moments},
