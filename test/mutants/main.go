@@ -145,9 +145,9 @@ var (
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	noted      = []string{"./internal/runtime/notes"}
 	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
-		"Contents|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
+		"Contents|Zeros|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
 	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
-		"Chain|Writer|Nodes"}
+		"Chain|Writer|Nodes|DamagedList|Refused"}
 	rotten = []string{"./offline/backup", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Flipped|Cut|Rotten|Forged|ToDamaged"}
 	keepers = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
