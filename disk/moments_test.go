@@ -429,6 +429,19 @@ func TestMomentReleased(t *testing.T) {
 	disk.Release(disk.NewMem(disk.BlockSize), 0, 1) // of one that keeps nothing
 }
 
+// What is released of a layout is released where it lies on the device.
+func TestMomentReleasedInPieces(t *testing.T) {
+	m := disk.NewMoments(disk.NewMem(40*disk.BlockSize), disk.MomentOptions{})
+	must(t, m.WriteAt(0, disktest.Pattern(40, 1)))
+	s := m.Take()
+	disk.Release(disk.NewPieced(s, 50, fixed().locate()), 12, 40)
+	for a, b := range contents(t, s) {
+		if released := a >= 30 || a >= 12 && a < 17; zero(b) != released {
+			t.Errorf("block %d of the device was released: %v", a, zero(b))
+		}
+	}
+}
+
 // A hole of the device is not read, and nothing is kept of it.
 func TestMomentHoles(t *testing.T) {
 	d := &hooked{Disk: disk.NewMem(1000 * disk.BlockSize)}

@@ -223,7 +223,7 @@ func TestMomentKeeps(t *testing.T) {
 	for i := range uint64(16) {
 		do(t, v, opWrite("/new", i<<20, 1<<20, fs.FileSync), opWrite("/new", i<<20, 100, fs.FileSync))
 	}
-	if n, k := d.blocks.Load()-before, v.Moments(); n > 500 || k.Open != 1 || k.Memory > 1<<20 {
+	if n, k := d.blocks.Load()-before, v.Moments(); n > 320 || k.Open != 1 || k.Memory > 1<<20 {
 		t.Errorf("for 4096 new blocks %d were read, and %+v", n, k)
 	}
 	do(t, v, opRemove("/new"), opWrite("/old", 0, 1<<20, fs.FileSync))

@@ -91,7 +91,7 @@ var (
 		"Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
 	inPieces         = []string{"./disk", "-timeout", "1m", "-run", "Pieced", "-seed", "1"}
 	moments          = []string{"./disk", "-timeout", "1m", "-failfast", "-run", "Moment|TakeWaits|BlockSet", "-seed", "1"}
-	momentsOfVolumes = []string{"./fs/...", "-timeout", "1m", "-failfast", "-run", "Moment", "-seed", "1"}
+	momentsOfVolumes = []string{"./fs/...", "-timeout", "2m", "-failfast", "-run", "Moment"}
 	controls         = []string{"./ops/control", "-timeout", "1m", "-failfast"}
 	controlled       = []string{"./cmd/tansy", "-timeout", "2m", "-failfast", "-run", "ServedByName|ControlFolder|BackupServed"}
 	pieceChecks      = []string{"./offline/check", "-timeout", "2m", "-run", "Growing|Extent|BehindTheEnds|NotYet"}
