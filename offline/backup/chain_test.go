@@ -30,8 +30,7 @@ func randomFile(t *testing.T, r *rand.Rand, size uint64, id, parent byte) (*file
 		switch r.Intn(2 * dense) {
 		case 0, 1:
 			data := bytes.Repeat([]byte{id, byte(a), byte(a >> 8), 1}, disk.BlockSize/4)
-			copy(w.room(0), data)
-			if err := w.add(entry{a, stored, crc(data)}, w.room(0)); err != nil {
+			if err := w.add(entry{a, stored, crc(data)}, data); err != nil {
 				t.Fatal(err)
 			}
 			has[a] = data

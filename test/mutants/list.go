@@ -1316,6 +1316,8 @@ var mutants = []mutant{
 	{what: "backup: verify: a flaw is none", file: "offline/backup/verify.go", old: "err = f.flaw", new: "_ = f.flaw", tests: rotten},
 	{what: "backup: verify: a damaged list is none", file: "offline/backup/verify.go", old: "if head.err != nil {", new: "if head.err != nil && false {", tests: rotten},
 	{what: "backup: data are released before they are read", file: "offline/backup/write.go", old: "r.Release(b.released, last+1)", new: "r.Release(b.released, last+100)", tests: backups},
+	{what: "backup: zeros are stored", file: "offline/backup/write.go", old: "\tcase e.kind == stored && zero(buf):", new: "\tcase false:", tests: backups},
+	{what: "backup: zeros are what was stored before", file: "offline/backup/write.go", old: "zero(buf) && b.base == nil:", new: "zero(buf):", tests: backups},
 	{what: "volume at rest: its log is left out", file: "fs/rest.go", old: "\tlayout := volumeend.Layout(below, s)\n\tj, err", new: "\tlayout := volumeend.Layout(below, s)\n\tif true {\n\t\treturn below, nil\n\t}\n\tj, err", tests: backups},
 	{what: "volume at rest: its superblock stays damaged", file: "fs/rest.go", old: "if damaged {", new: "if damaged && s.Size() == 0 {", tests: backups},
 	{what: "tree of codes: a page is in its other block", file: "journal/tree.go", old: "Block: t.First + 2*p + b.U64(0)%2,", new: "Block: t.First + 2*p + 1 - b.U64(0)%2,", tests: chains},
