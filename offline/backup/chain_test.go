@@ -179,7 +179,8 @@ func TestDamagedList(t *testing.T) {
 		t.Fatal(err)
 	}
 	buf := make([]byte, disk.BlockSize)
-	for a, lost := range map[uint64]bool{0: false, 500: false, 999: false, 1000: true, 1250: true, 1251: false, 3000: false} {
+	for a, lost := range map[uint64]bool{0: false, 500: false, 999: false, 1000: true, 1250: true, 1251: false,
+		3000: false} {
 		if err := c.ReadAt(a, [][]byte{buf}); errors.Is(err, ErrDamaged) != lost || (err != nil) != lost {
 			t.Errorf("block %d: %v", a, err)
 		}
