@@ -1284,7 +1284,7 @@ var mutants = []mutant{
 	{what: "backup: restore: a device of any size", file: "offline/backup/restore.go", old: "if room := r.info.Room; room > d.Size() {", new: "if room := r.info.Room; false {", tests: bringBack},
 	{what: "backup: restore: what ends early is whole", file: "offline/backup/restore.go", old: "if r.layout == nil || r.next != r.info.Size {", new: "if r.layout == nil {", tests: rotten},
 	{what: "backup: restore: what is lost is not counted", file: "offline/backup/restore.go", old: "if e.kind == lost {", new: "if false {", tests: rotten},
-	{what: "backup: merge: later contents are lost", file: "offline/backup/merge.go", old: "if n.block <= a {", new: "if n.block < a {", tests: chains},
+	{what: "backup: merge: later contents are lost", file: "offline/backup/merge.go", old: "return n.end(), m.put(m.newer, n, a, n.end())", new: "return n.end(), nil", tests: chains},
 	{what: "backup: merge: older contents beyond the next later ones", file: "offline/backup/merge.go", old: "min(o.end(), end)", new: "o.end()", tests: chains},
 	{what: "backup: merge: the result adds to what it has", file: "offline/backup/merge.go", old: "info.Parent = older.Parent", new: "info.Parent = newer.Parent", tests: chains},
 	{what: "backup: merge: a full backup has what is gone", file: "offline/backup/merge.go", old: "if m.out.info.Full() {", new: "if false {", tests: chains},
