@@ -30,8 +30,7 @@ func randomFile(t *testing.T, r *rand.Rand, size uint64, id, parent byte) (*file
 		switch r.Intn(2 * dense) {
 		case 0, 1:
 			data := bytes.Repeat([]byte{id, byte(a), byte(a >> 8), 1}, disk.BlockSize/4)
-			copy(w.room(0), data)
-			if err := w.add(entry{a, stored, crc(data)}, w.room(0)); err != nil {
+			if err := w.add(entry{a, stored, crc(data)}, data); err != nil {
 				t.Fatal(err)
 			}
 			has[a] = data
@@ -180,7 +179,8 @@ func TestDamagedList(t *testing.T) {
 		t.Fatal(err)
 	}
 	buf := make([]byte, disk.BlockSize)
-	for a, lost := range map[uint64]bool{0: false, 500: false, 999: false, 1000: true, 1250: true, 1251: false, 3000: false} {
+	for a, lost := range map[uint64]bool{0: false, 500: false, 999: false, 1000: true, 1250: true, 1251: false,
+		3000: false} {
 		if err := c.ReadAt(a, [][]byte{buf}); errors.Is(err, ErrDamaged) != lost || (err != nil) != lost {
 			t.Errorf("block %d: %v", a, err)
 		}

@@ -349,3 +349,33 @@ func TestOlderLog(t *testing.T) {
 	clean(t, "restored", later)
 	sameTree(t, "restored", want, treeOf(t, later))
 }
+
+// A backup without its last block is none, though all its checksums are right.
+func TestCutWithChecksums(t *testing.T) {
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", []byte("a")) })
+	path, _ := add(t, t.TempDir(), rest(t, d), false)
+	c := chain(t, path)
+	var b bytes.Buffer
+	w, err := newWriter(&b, c.Info())
+	if err == nil {
+		err = c.each(func(e entry, data []byte) error {
+			if e.block == c.Size()-1 {
+				return nil
+			}
+			return w.add(e, data)
+		})
+	}
+	if err == nil {
+		err = w.close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := chainOf([]*file{reopened(t, b.Bytes(), "short")})
+	if err == nil {
+		_, err = Restore(context.Background(), disk.NewMem(16<<20), short, RestoreOptions{})
+	}
+	if !errors.Is(err, ErrDamaged) {
+		t.Errorf("without its last block: %v", err)
+	}
+}

@@ -41,7 +41,7 @@ func TestDrill(t *testing.T) {
 		for i, path := range paths {
 			c := chain(t, path)
 			clean(t, path, deviceIn(t, c))
-			onePlace(t, c)
+			lean(t, c)
 			sameTree(t, path+" as it lies", trees[i], treeOf(t, deviceIn(t, c)))
 			v := restored(t, c, i%2 == 1)
 			clean(t, path+" restored", v)
@@ -54,8 +54,8 @@ func TestDrill(t *testing.T) {
 	}
 }
 
-// onePlace makes sure that of the two blocks of a page of the tree of codes one is stored at most.
-func onePlace(t *testing.T, c *Chain) {
+// lean makes sure that of the two blocks of a page of the tree of codes one is stored at most, and no free block.
+func lean(t *testing.T, c *Chain) {
 	t.Helper()
 	s, err := superOf(c)
 	if err != nil {
@@ -66,6 +66,17 @@ func onePlace(t *testing.T, c *Chain) {
 		_, second, _, err2 := c.find(2 + 2*p)
 		if err1 != nil || err2 != nil || first.hasData() && second.hasData() {
 			t.Errorf("%s: page %d: %+v, %+v (%v, %v)", c.Name(), p, first, second, err1, err2)
+		}
+	}
+	v, err := newSource(c, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a := s.Geometry().Data0(); a < s.Geometry().Data1(); a++ {
+		used, err1 := v.used(a)
+		_, e, _, err2 := c.find(a)
+		if err1 != nil || err2 != nil || !used && e.hasData() {
+			t.Errorf("%s: block %d is free, and stored: %+v (%v, %v)", c.Name(), a, e, err1, err2)
 		}
 	}
 }

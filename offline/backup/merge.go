@@ -3,6 +3,8 @@ package backup
 import (
 	"fmt"
 	"io"
+
+	"tansy/disk"
 )
 
 // merge writes the file of a backup that has what newer has, and what older has that newer does not tell of: with it
@@ -17,7 +19,7 @@ func merge(w io.Writer, older, newer *file, progress func(done, total uint64)) e
 	if err != nil {
 		return err
 	}
-	m := merging{out: out, older: older, newer: newer, progress: progress}
+	m := merging{out: out, older: older, newer: newer, progress: progress, data: make([]byte, disk.BlockSize)}
 	for a := uint64(0); a < info.Size && err == nil; {
 		a, err = m.step(a)
 	}
@@ -32,6 +34,7 @@ type merging struct {
 	out          *writer
 	older, newer *file
 	progress     func(done, total uint64)
+	data         []byte // of a block
 }
 
 // step writes what there is at block a or behind it first, and returns the block behind that.
@@ -72,7 +75,7 @@ func (m *merging) put(f *file, e entry, from, to uint64) error {
 		if err != nil {
 			return err
 		}
-		data = m.out.room(0)
+		data = m.data
 		if err := f.contents(e, place, data); err != nil {
 			return err
 		}

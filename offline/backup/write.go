@@ -85,6 +85,7 @@ func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options
 	}
 	b := &run{device: d, released: s.Geometry().Data0(), now: now,
 		before: before, base: base, o: o, ctx: ctx, report: Report{Info: info}}
+	b.bufs = slices.Collect(slices.Chunk(make([]byte, perHead*disk.BlockSize), disk.BlockSize))
 	out := bufio.NewWriterSize(&paced{w: w, ctx: ctx, rate: o.Rate}, atOnce)
 	if b.w, err = newWriter(out, info); err != nil {
 		return b.report, err
@@ -137,7 +138,8 @@ type run struct {
 	w           *writer
 	report      Report
 
-	wanted   []uint64 // blocks to be read for the segment
+	wanted   []uint64 // blocks to be read
+	bufs     [][]byte // for these
 	released uint64   // all data before this block
 }
 
@@ -299,7 +301,7 @@ func (b *run) take(a uint64) error {
 // want stores block a, soon.
 func (b *run) want(a uint64) error {
 	b.wanted = append(b.wanted, a)
-	if len(b.wanted)+len(b.w.entries) == perHead {
+	if len(b.wanted) == len(b.bufs) {
 		return b.read()
 	}
 	return nil
@@ -310,10 +312,7 @@ func (b *run) read() error {
 	if len(b.wanted) == 0 {
 		return nil
 	}
-	bufs := make([][]byte, len(b.wanted))
-	for i := range bufs {
-		bufs[i] = b.w.room(i)
-	}
+	bufs := b.bufs[:len(b.wanted)]
 	for i := 0; i < len(b.wanted); {
 		n := 1
 		for i+n < len(b.wanted) && b.wanted[i+n] == b.wanted[i]+uint64(n) {
@@ -350,14 +349,24 @@ func (b *run) store(a uint64, bufs [][]byte) error {
 		if err != nil {
 			b.damaged(e.block, err)
 		}
-		if e.hasData() {
-			e.sum = crc(buf)
-		}
-		if err := b.w.add(e, buf); err != nil {
+		if err := b.put(e, buf); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// put gives an entry to the writer. Zeros need none where nothing was stored before.
+func (b *run) put(e entry, buf []byte) error {
+	switch {
+	case e.kind == stored && zero(buf) && b.base == nil:
+		return nil
+	case e.kind == stored && zero(buf):
+		return b.w.addGone(e.block, 1)
+	case e.hasData():
+		e.sum = crc(buf)
+	}
+	return b.w.add(e, buf)
 }
 
 func (b *run) damaged(a uint64, err error) {

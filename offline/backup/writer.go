@@ -22,8 +22,8 @@ type writer struct {
 	end      ending
 	next     uint64 // the least block that the next entry may have
 	entries  []entry
-	data     [][]byte // of the entries that have some
-	memory   []byte   // for these
+	memory   []byte // the data of the entries that have some,
+	held     int    // so many
 }
 
 // newWriter writes the header.
@@ -47,13 +47,7 @@ func (w *writer) put(b []byte) error {
 // errOrder is the error of an entry that comes too late.
 var errOrder = errors.New("blocks have to be written in their order")
 
-// room is memory for the data of the entry that comes after the next i, as long as no segment is full before.
-func (w *writer) room(i int) []byte {
-	return w.memory[(len(w.entries)+i)*disk.BlockSize:][:disk.BlockSize]
-}
-
-// add appends an entry: blocks come in their order. data is that of the entry, if it has some, and must stay what it is
-// until the segment is written: the last of perHead entries does that.
+// add appends an entry: blocks come in their order. data is that of the entry, if it has some, and is copied.
 func (w *writer) add(e entry, data []byte) error {
 	if e.block < w.next || e.end() > w.info.Size {
 		return fmt.Errorf("block %d: %w", e.block, errOrder)
@@ -61,7 +55,8 @@ func (w *writer) add(e entry, data []byte) error {
 	w.next = e.end()
 	w.entries = append(w.entries, e)
 	if e.hasData() {
-		w.data = append(w.data, data)
+		copy(w.memory[w.held*disk.BlockSize:][:disk.BlockSize], data)
+		w.held++
 		w.end.stored++
 	}
 	if e.kind == notWritten || e.kind == unreadable {
@@ -98,13 +93,10 @@ func (w *writer) flush() error {
 	if err := w.block(encodeHead(w.info.ID, w.at, w.entries)); err != nil {
 		return err
 	}
-	for _, b := range w.data {
-		if err := w.put(b); err != nil {
-			return err
-		}
-	}
-	w.entries, w.data = w.entries[:0], w.data[:0]
-	return nil
+	_, err := w.w.Write(w.memory[:w.held*disk.BlockSize])
+	w.at += uint64(w.held)
+	w.entries, w.held = w.entries[:0], 0
+	return err
 }
 
 // close writes what is held, the index, and the end.
