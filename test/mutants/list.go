@@ -926,6 +926,8 @@ var mutants = []mutant{
 	{what: "conform: an HTTP server that takes a call for half a request", file: "tools/conform/probe.go", old: "line != nil {", new: "line != nil && false {", tests: unfit},
 	{what: "conform: what closes is said to be silent", file: "tools/conform/probe.go", old: "errors.Is(plain(err, timeout), errTimeout) && sent == nil", new: "sent == nil", tests: unfit},
 	{what: "conform: a banner is a reply", file: "tools/conform/probe.go", old: "case len(start) > 0:", new: "case false:", tests: unfit},
+	{what: "conform: what is skipped for one reason is told a hundred times", file: "tools/conform/report.go", old: "len(list) <= mostNamed", new: "true", tests: reporting},
+	{what: "conform: a reason is told of one check alone", file: "tools/conform/report.go", old: "for _, x := range list {\n\t\t\t\tfmt", new: "for _, x := range list[:1] {\n\t\t\t\tfmt", tests: reporting},
 	{what: "conform: a server without NFS", file: "tools/conform/probe.go", old: "r.stat == progUnavail ||", new: "", tests: unfit},
 	{what: "conform: locks beside NFS alone", file: "tools/conform/nlm.go", old: "if given != \"\" {", new: "if false {", tests: lockChecks},
 	{what: "conform: locks where there are none", file: "tools/conform/nlm.go", old: "if none != \"\" {\n\t\tt.skip(\"%s\", none)", new: "if none != \"\" {\n\t\taddr = t.s.cfg.Addr", tests: lockChecks},

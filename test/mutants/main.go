@@ -60,6 +60,7 @@ var (
 	hints      = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
 	coverings  = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
 	unfit      = []string{"./cmd/tansy", "-run", "ConformWithout"}
+	reporting  = []string{"./tools/conform", "-run", "Skipped"}
 	leavings   = []string{"./cmd/tansy", "-run", "TestMkfs"}
 	endings    = []string{"./test/mount", "-run", "UnmountEnded", "-timeout", "5m"}
 	remounting = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
