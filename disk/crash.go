@@ -28,15 +28,25 @@ func (s *Sim) pending() []uint64 {
 }
 
 // Hash is a hash of what reads see. Images with equal contents have equal ones.
-func (s *Sim) Hash(seed maphash.Seed) (sum uint64) {
+func (s *Sim) Hash(seed maphash.Seed) uint64 {
+	return s.HashOf(seed, func(_ uint64, data []byte) []byte { return data })
+}
+
+// HashOf is a hash of what counts of what reads see: of each block that is not all zeros, by its address and contents,
+// what the function returns of it; nil: nothing.
+func (s *Sim) HashOf(seed maphash.Seed, counts func(a uint64, data []byte) []byte) (sum uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var place [8]byte
 	zeros := new([BlockSize]byte)
 	for a, h := range s.blocks {
-		if data := h.latest(); data != nil && *data != *zeros {
+		data := h.latest()
+		if data == nil || *data == *zeros {
+			continue
+		}
+		if part := counts(a, data[:]); part != nil {
 			binary.LittleEndian.PutUint64(place[:], a)
-			sum += maphash.Bytes(seed, data[:]) * (maphash.Bytes(seed, place[:]) | 1) // whatever the order
+			sum += maphash.Bytes(seed, part) * (maphash.Bytes(seed, place[:]) | 1) // whatever the order
 		}
 	}
 	return sum

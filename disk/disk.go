@@ -10,6 +10,7 @@
 //	Stats  wraps a Disk: counts operations and blocks
 //	Prefix the first blocks of a Disk that is larger than its volume
 //	Pieced a layout of which runs of blocks lie on a Disk, and the others not yet
+//	Moments wraps a Disk: what it held at some moments, each a Disk, while it changes
 //
 // In package nbd there is one at the other end of a connection, in package rbd one on an image of Ceph.
 //

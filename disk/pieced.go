@@ -239,6 +239,15 @@ func (p *Pieced) Push(a, n uint64, wait bool) {
 	}
 }
 
+// Release implements Releaser.
+func (p *Pieced) Release(from, to uint64) {
+	for r := range p.now().runs(from, p.inside(from, to-min(from, to))) {
+		if r.there {
+			Release(p.d, r.at, r.at+r.n)
+		}
+	}
+}
+
 // BarrierFollows implements BarrierFollower. A device remembers one range: that is the longest run of these blocks.
 func (p *Pieced) BarrierFollows(a, end uint64) {
 	longest := run{}

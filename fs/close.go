@@ -26,11 +26,12 @@ func newEnding() ending {
 // Close makes everything durable, and stops. The device stays open, and remains the caller's.
 //
 // A call that begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as
-// ever; Trim alone ends early, with ErrClosed. Then it waits for the background. Close may be called again, also at the
-// same time: the second call waits, and returns the same.
+// ever; Trim alone ends early, with ErrClosed. Then all moments are lost, and it waits for the background. Close may be
+// called again, also at the same time: the second call waits, and returns the same.
 func (v *FS) Close() error {
 	v.ended.Do(func() {
 		v.calls.Close()
+		v.moments.EndAll(ErrClosed)
 		v.ahead.Close()
 		v.scrub.Close()
 		v.dmg.Close()

@@ -1,11 +1,13 @@
 package fs_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,6 +230,7 @@ func fixed() time.Time { return time.Unix(1e9, 5) }
 type setting struct {
 	blocks, used uint64
 	work         [][]op // per client, below its directory
+	moments      bool   // somebody reads moments of the volume meanwhile
 }
 
 // record runs the clients on a new volume of the simulator.
@@ -261,6 +264,10 @@ func record(t testing.TB, set setting) (*disk.Sim, []*history) {
 	}
 	sim.Record()
 	var wg sync.WaitGroup
+	endMoments := func() {}
+	if set.moments {
+		endMoments = readMoments(t, v, hs[0].dir)
+	}
 	for i, h := range hs {
 		wg.Add(1)
 		go func() {
@@ -269,10 +276,34 @@ func record(t testing.TB, set setting) (*disk.Sim, []*history) {
 		}()
 	}
 	wg.Wait()
+	endMoments()
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return sim, hs
+}
+
+// readMoments opens moment after moment of a volume, and reads a directory of each, until stop is called.
+func readMoments(t testing.TB, v *fs.FS, dir string) (stop func()) {
+	var quit atomic.Bool
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for !quit.Load() {
+			m, err := v.Moment(context.Background())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			tree(t, m.FS, dir)
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return func() {
+		quit.Store(true)
+		reader.Wait()
+	}
 }
 
 func client(i int) string { return fmt.Sprint("/client", i) }
@@ -358,6 +389,13 @@ func everything(clients int) setting {
 
 func TestCrash(t *testing.T)           { testCrash(t, random(t), everything(1), 1) }
 func TestCrashConcurrent(t *testing.T) { testCrash(t, random(t), everything(4), 11) }
+
+// Somebody who reads moments of the volume meanwhile changes nothing of what a crash leaves.
+func TestCrashMoments(t *testing.T) {
+	set := everything(2)
+	set.moments = true
+	testCrash(t, random(t), set, 41)
+}
 
 // bulk is a workload of large writes to some files, which go straight home, and of what
 // gets in their way: overwriting, cutting, removing, small writes, blocks used again.

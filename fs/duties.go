@@ -44,6 +44,9 @@ func (d duties) Zero(runs []dtxn.Run) error {
 // Closing tells that the volume is being closed.
 func (d duties) Closing() bool { return d.v.calls.Closed() }
 
+// InMoments tells that moments of the volume are open.
+func (d duties) InMoments() bool { return d.v.moments.Held() > 0 }
+
 // Check makes a pass over all that is in use.
 func (d duties) Check(ctx context.Context, pass journal.Scrub) (journal.ScrubCounts, error) {
 	pass.Limit = d.v.sys.End(dtxn.Blocks) // behind them are blocks that the volume has not yet, and the superblock's copy

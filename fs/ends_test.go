@@ -223,6 +223,7 @@ func TestScrubEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.above(d)
 	v, err := start(sys, g, identity{}, o)
 	if err != nil {
 		t.Fatal(err)

@@ -58,6 +58,7 @@ type volume struct {
 	kept    keptOrder
 	xattrs  xattrState
 	extent  extent
+	moments *disk.Moments // of the device
 
 	freeStep uint64 // the constant, less in tests
 
@@ -98,8 +99,12 @@ type Options struct {
 	// returns. If that fails, the volume stays as it is, and the log says so.
 	Grow bool
 
-	host disk.Host          // of the device
-	dmg  *background.Damage // of the volume
+	Moments disk.MomentOptions // of what is kept for FS.Moment
+
+	host     disk.Host          // of the device
+	moments  *disk.Moments      // likewise (above)
+	dmg      *background.Damage // of the volume
+	ofMoment bool               // the device is a moment of one that is in use
 }
 
 // DefaultCommitInterval is of Options.CommitInterval.

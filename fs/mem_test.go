@@ -36,6 +36,7 @@ func endedFS(t testing.TB, blocks, inodes uint64, ends [2]uint64, o Options) *FS
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.above(nil)
 	v, err := start(sys, g, identity{}, o)
 	if err != nil {
 		t.Fatal(err)

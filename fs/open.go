@@ -34,6 +34,7 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 	v := &FS{volume: &volume{
 		sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly,
 		ending: newEnding(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams),
+		moments: o.moments,
 	}, deferred: o.Deferred}
 	if v.clock == nil {
 		v.clock = time.Now

@@ -58,3 +58,6 @@ func (o *overlay) NextData(a uint64) (uint64, error) {
 	}
 	return next, nil
 }
+
+// Release implements disk.Releaser. What was written here stays.
+func (o *overlay) Release(from, to uint64) { disk.Release(o.Disk, from, to) }

@@ -23,6 +23,9 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	if !o.ReadOnly {
+		d = o.above(d)
+	}
 	whole, behind := d, error(nil)
 	d = volumeend.Bound(d, func(err error) { behind = err })
 	s, damaged, err := readSuper(d)
@@ -30,11 +33,11 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 		return nil, err
 	}
 	canGrow := !s.Extent().Runs().Is_NoRun() && !o.ReadOnly
-	if behind != nil && !(o.Grow && canGrow) {
+	if behind != nil && !(o.Grow && canGrow) && !o.ofMoment {
 		o.Log.Warn(behind.Error())
 	}
 	if o.ReadOnly {
-		d = newOverlay(d)
+		d = o.above(newOverlay(d))
 	}
 	if damaged {
 		o.Log.Warn("the superblock in block 0 is damaged; it is restored from its copy")

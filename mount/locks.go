@@ -27,9 +27,9 @@ import (
 // Errors are of type syscall.Errno. The methods may be called concurrently.
 type Locks interface {
 	// Test tells whether owner could have the bytes first to last, and if not what is in the way: by is its owner, or ""
-	// if that is none of the mount's.
-	Test(h fs.Handle, owner string, first, last uint64, exclusive bool) (
-		free bool, by string, from, to uint64, byExclusive bool)
+	// if that is none of the mount's. Until it is known who has what, it waits as Lock does.
+	Test(h fs.Handle, owner string, first, last uint64, exclusive bool, cancel <-chan struct{}) (
+		free bool, by string, from, to uint64, byExclusive bool, err error)
 	// Lock gives owner the lock, or waits for it until cancel is closed (EINTR), unless that is nil (EAGAIN).
 	Lock(h fs.Handle, owner string, first, last uint64, exclusive bool, cancel <-chan struct{}) error
 	// Unlock gives bytes back, and UnlockAll all of a file.
@@ -190,14 +190,17 @@ func (f *fileSystem) lockable(cancel <-chan struct{}, in *fuse.LkIn) (h fs.Handl
 	return h, ownerName(in.Owner), f.locks.wait(cancel)
 }
 
-// GetLk implements fuse.RawFileSystem: F_GETLK.
+// GetLk implements fuse.RawFileSystem: F_GETLK. It may wait, as SetLkw does.
 func (f *fileSystem) GetLk(cancel <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) fuse.Status {
 	h, owner, err := f.lockable(cancel, in)
 	if err != nil {
 		return lockStatus(err)
 	}
 	first, last := lockSpan(&in.Lk)
-	free, by, from, to, exclusive := f.locks.table.Test(h, owner, first, last, in.Lk.Typ == unix.F_WRLCK)
+	free, by, from, to, exclusive, err := f.locks.table.Test(h, owner, first, last, in.Lk.Typ == unix.F_WRLCK, cancel)
+	if err != nil {
+		return lockStatus(err)
+	}
 	if free {
 		out.Lk.Typ = unix.F_UNLCK
 		return fuse.OK

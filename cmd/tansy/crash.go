@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"tansy/offline/crash"
@@ -95,6 +96,7 @@ a link L.
 
 // explored tries sequences of these lengths one after the other, until the time is over.
 func explored(o crash.Options, lengths []int, duration time.Duration, save string) int {
+	debug.SetGCPercent(400) // each image takes some megabytes for a moment, and little stays
 	ctx, stop := untilInterrupted()
 	defer stop()
 	within := ctx

@@ -12,6 +12,7 @@ import (
 	"tansy/disk/rbd"
 	"tansy/internal/volumeend"
 	"tansy/mount"
+	volbackup "tansy/offline/backup"
 )
 
 // device is what a volume lies on: an image, a block device, an export of an NBD server, or an image of Ceph.
@@ -43,6 +44,9 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 			return nil, err
 		}
 		return d, nil
+	}
+	if volbackup.Is(name) {
+		return openBackup(name, o)
 	}
 	if err := noVolume(name); err != nil {
 		return nil, err

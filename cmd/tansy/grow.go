@@ -31,10 +31,11 @@ exit codes:
      printed: standard error says so then
   2  wrong arguments, or there is no such server
 
-A VOLUME may be neither served nor mounted meanwhile. A server is asked on its
-own machine, and has no break. It takes seconds: what is there stays where it
-is. A crash, or Ctrl-C, leaves the volume as it was, or larger. How large it may
-become was said when it was made (mkfs --max-size).
+A VOLUME that is served or mounted on this machine grows there, with no break,
+for its own user and root; others ask its server (--status), on its own machine.
+It takes seconds: what is there stays where it is. A crash, or Ctrl-C, leaves
+the volume as it was, or larger. How large it may become was said when it was
+made (mkfs --max-size).
 
 What is behind an NBD server, or Ceph, a server sees when it starts: for these
 start it again, with serve --grow.
@@ -61,6 +62,11 @@ start it again, with serve --grow.
 			}
 		}
 		g, behind, err := growVolume(pos[0], uint64(o.size), o.inodes)
+		if errors.Is(err, disk.ErrLocked) {
+			if code, asked := o.askInUse(f, pos[0]); asked {
+				return code
+			}
+		}
 		if err != nil {
 			return fail("grow", fmt.Errorf("%s: %w", pos[0], served(err)))
 		}
@@ -98,7 +104,8 @@ func tellGrowth(name string, g tansyfs.Growth, behind uint64) {
 // served says what to do with a volume that is in use.
 func served(err error) error {
 	if errors.Is(err, disk.ErrLocked) {
-		return fmt.Errorf("%w; a server with --status can have it grow meanwhile: tansy grow HOST:PORT of that", err)
+		return fmt.Errorf("%w; the user that has it open, and root, can have it grow meanwhile (serve --control); others "+
+			"can have a server with --status do so: tansy grow HOST:PORT of that", err)
 	}
 	return err
 }

@@ -51,10 +51,15 @@ func (o *growth) ask(f *flagSet, server string) int {
 	if err != nil {
 		return misused(f, err.Error())
 	}
+	return o.askAt(f, client, strings.TrimSuffix(url, "status.json")+"grow")
+}
+
+// askAt is ask, with the URL for it.
+func (o *growth) askAt(f *flagSet, client *http.Client, url string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	p := newProgress(os.Stderr, time.Now)
-	end, err := o.post(ctx, client, strings.TrimSuffix(url, "status.json")+"grow", p)
+	end, err := o.post(ctx, client, url, p)
 	fmt.Fprint(os.Stderr, p.clear)
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -91,7 +91,7 @@ func TestWrongFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"serve --nope":                "there is no flag --nope",
 		"serve --volum x":             "there is no flag --volum: did you mean --volume?",
-		"check --force x":             "there is no flag --force: tansy mkfs has it",
+		"check --force x":             "there is no flag --force: tansy mkfs and tansy restore have it",
 		"serve -nope=3":               "there is no flag --nope",
 		"serve --cache":               "--cache needs a value: SIZE",
 		"serve --idle-timeout":        "--idle-timeout needs a value: TIME",

@@ -20,12 +20,29 @@ type image struct {
 	warn        func(error)
 }
 
+// filling makes a volume on a device. zeroed: the device reads as zeros.
+type filling func(d device, zeroed bool) error
+
 // unfinished is the end of the name of an image while a volume is made in it.
 const unfinished = ".unfinished"
 
 // make makes a volume in a new file. The file gets its name only when the volume in it
 // is complete; one that a killed run left unfinished is replaced.
 func (i image) make(path string, o tansyfs.MkfsOptions) error {
+	return i.makeOf(path, o.Check, func(d device, _ bool) error {
+		o.Zeroed = true
+		err := tansyfs.Mkfs(d, o)
+		if errors.Is(err, disk.ErrNoRoom) {
+			free, _ := disk.HostFree(filepath.Dir(path))
+			err = fmt.Errorf("%w: the file system that %s would lie on has %v free, which is not enough for the journal "+
+				"(--log-size) and what every volume begins with", err, path, about(free))
+		}
+		return err
+	})
+}
+
+// makeOf is make of a volume that fill makes, if check does not refuse the size in bytes.
+func (i image) makeOf(path string, check func(bytes uint64) error, fill filling) error {
 	if err := barred(path); err != nil {
 		return err
 	}
@@ -41,7 +58,7 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		return wrongArgument{fmt.Errorf("--size %d is no positive multiple of %d bytes: give %v, for instance",
 			i.size, disk.BlockSize, &right)}
 	}
-	if err := o.Check(i.size); err != nil {
+	if err := check(i.size); err != nil {
 		return err
 	}
 	free, err := disk.HostFree(filepath.Dir(path))
@@ -68,12 +85,7 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		err = preallocate(d)
 	}
 	if err == nil {
-		o.Zeroed = true
-		err = tansyfs.Mkfs(d, o)
-		if errors.Is(err, disk.ErrNoRoom) {
-			err = fmt.Errorf("%w: the file system that %s would lie on has %v free, which is not enough for the journal "+
-				"(--log-size) and what every volume begins with", err, path, about(free))
-		}
+		err = fill(d, true)
 	}
 	if err == nil {
 		err = disk.Rename(tmp, path)

@@ -58,6 +58,8 @@ func init() { // not in the declaration, for completion prints them
 		{"umount", "unmount a volume, and wait until it is closed", umount, ""},
 		{"mkfs", "make a new volume", mkfs, ""},
 		{"grow", "have a volume use what its device became larger by", grow, ""},
+		{"backup", "keep the state of a volume, in a folder of such states", backup, ""},
+		{"restore", "make a volume of a backup", restore, ""},
 		{"check", "verify every invariant of a volume", check, ""},
 		{"repair", "mend a damaged volume, with a way back", repair, ""},
 		{"scrub", "have a server check all that its volume holds, now", scrub, ""},

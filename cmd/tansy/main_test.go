@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"tansy/test/kit/rbdtest"
@@ -35,6 +36,7 @@ func prepare(dir string) error {
 	// A process with the race detector would wait for a second at its end, in which the program is over: there are
 	// several hundred here. Races that were found until then are reported, and change the exit code, as before.
 	races := "atexit_sleep_ms=0 " + os.Getenv("GORACE")
+	err = errors.Join(err, os.Setenv("RUNTIME_DIRECTORY", filepath.Join(dir, "run"))) // of the sockets of --control
 	err = errors.Join(err, os.Setenv("PATH", path), os.Setenv(rbdtest.Folder, dir), os.Setenv("GORACE", races))
 	// Tests that run at once here wait for other processes and times far more than for a processor.
 	return errors.Join(err, flag.Set("test.parallel", "6"))

@@ -177,7 +177,7 @@ func taken(path, kind string) error {
 	case err != nil:
 		return fmt.Errorf("%s %s: %w", path, kind, err)
 	}
-	return fmt.Errorf("%s %s, and holds %s: --force makes a new volume over it, and that is lost", path, kind, what)
+	return fmt.Errorf("%s %s, and holds %s: --force makes a volume over it, and that is lost", path, kind, what)
 }
 
 // contents is what a device holds, for people, or "" if nothing is known.
@@ -203,14 +203,7 @@ func (r blockReader) ReadAt(b []byte, at int64) (n int, err error) {
 
 // makeVolume makes a volume in a new image file, or in what exists if force is set.
 func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
-	if remote(path) {
-		if !force {
-			return taken(path, "is an export of a server")
-		}
-		return i.format(path, o)
-	}
-	st, err := os.Stat(path)
-	if os.IsNotExist(err) {
+	if !remote(path) && missing(path) {
 		if err := barred(path); err != nil {
 			return err
 		}
@@ -219,6 +212,18 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 		}
 		return i.make(path, o)
 	}
+	return i.overwrite(path, force, func(d device, _ bool) error { return tansyfs.Mkfs(d, o) })
+}
+
+// overwrite makes a volume where something is, if force is set.
+func (i image) overwrite(path string, force bool, fill filling) error {
+	if remote(path) {
+		if !force {
+			return taken(path, "is an export of a server")
+		}
+		return i.format(path, fill)
+	}
+	st, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
@@ -251,11 +256,11 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 		}
 		return wrongArgument{fmt.Errorf("%s exists already and keeps its size: leave --size out%s", path, larger)}
 	}
-	return i.format(path, o)
+	return i.format(path, fill)
 }
 
 // format makes a volume in an existing file, device or export.
-func (i image) format(path string, o tansyfs.MkfsOptions) error {
+func (i image) format(path string, fill filling) error {
 	d, err := openDevice(path, disk.FileOptions{Warn: i.warn})
 	if err != nil {
 		return err
@@ -266,7 +271,7 @@ func (i image) format(path string, o tansyfs.MkfsOptions) error {
 		err = preallocate(d)
 	}
 	if err == nil {
-		err = tansyfs.Mkfs(d, o)
+		err = fill(d, false)
 	}
 	if e := d.Close(); err == nil {
 		err = e

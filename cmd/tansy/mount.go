@@ -22,6 +22,7 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/internal/nearest"
 	"tansy/mount"
+	volbackup "tansy/offline/backup"
 	"tansy/ops/daemon"
 )
 
@@ -32,6 +33,7 @@ type mounting struct {
 
 	cache    byteSize
 	discard  discardMode
+	control  controlling
 	interval time.Duration // after which what was done is durable by itself
 	flags    []string      // of the mount, as mount(8) names them
 	noXattr  bool
@@ -86,13 +88,15 @@ exit codes:
 	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; "+
 		"also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) "+
 		"is passed on for a block device")
+	m.control.flags(f)
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 2, 2)
 		if done {
 			return code
 		}
-		if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.wrongAccess(f)); what != "" {
+		if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.control.wrong(),
+			m.wrongAccess(f)); what != "" {
 			return misused(f, what)
 		}
 		if m.remount {
@@ -290,7 +294,7 @@ func (m *mounting) run(source, dir string) int {
 	v := &volume{place: place{source, "/"}, log: log.Logger}
 	how := opening{
 		new: image{warn: func(err error) { log.Warn(err.Error()) }}, readOnly: m.readOnly, cache: uint64(m.cache),
-		discard: m.discard, interval: m.interval, deferred: !m.sync,
+		discard: m.discard, interval: m.interval, deferred: !m.sync, control: m.control,
 	}
 	if err := unlocked(patience, func() error { return how.open(v) }); err != nil {
 		return fail(err)
@@ -386,7 +390,7 @@ func exportedElsewhere(source, dir string) error {
 
 // swapped returns an error for a directory in the place of the volume: the two may have changed places.
 func swapped(source, dir string) error {
-	if st, err := os.Stat(source); remote(source) || err != nil || !st.IsDir() {
+	if st, err := os.Stat(source); remote(source) || err != nil || !st.IsDir() || volbackup.Is(source) {
 		return nil
 	}
 	if st, err := os.Stat(dir); remote(dir) || err == nil && !st.IsDir() {

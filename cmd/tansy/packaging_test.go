@@ -202,13 +202,16 @@ func TestKubernetesExports(t *testing.T) {
 	}
 }
 
-// systemd finds no fault with the units.
+// systemd finds no fault with the units, and the drop-in for locks.
 func TestUnits(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("no systemd here")
 	}
 	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "tansy.service.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	var units []string
 	for _, name := range []string{"tansy.service", "tansy.socket"} {
 		b, err := os.ReadFile(filepath.Join("../../packaging", name))
@@ -222,7 +225,9 @@ func TestUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := exec.Command(analyze, append([]string{"verify", "--man=no"}, units...)...).CombinedOutput(); err != nil || len(out) > 0 {
+	writeFile(t, filepath.Join(dir, "tansy.service.d", "locks.conf"), packaged(t, "packaging/locks.conf"))
+	verify := exec.Command(analyze, append([]string{"verify", "--man=no"}, units...)...)
+	if out, err := verify.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

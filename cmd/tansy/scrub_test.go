@@ -35,7 +35,8 @@ func writeNamed(t *testing.T, c *nfsclient.Client) {
 	}
 }
 
-// settled makes a volume of 8 MiB that keeps its size, so that its blocks lie on the device where they are in the layout.
+// settled makes a volume of 8 MiB that keeps its size, so that its blocks lie on the device where they are in the
+// layout.
 func settled(t *testing.T, img string) {
 	t.Helper()
 	if code := run([]string{"mkfs", img, "--size", "8M", "--max-size", "8M"}); code != exitOK {

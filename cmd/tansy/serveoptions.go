@@ -16,6 +16,7 @@ type serveOptions struct {
 	root                                       rootDir  // of volumes that have to be made
 	create, preallocate, ignoreFstab, readOnly bool
 	grow                                       bool
+	control                                    controlling
 
 	cache    byteSize // of all volumes together
 	interval time.Duration
@@ -91,7 +92,8 @@ others.
 
 // serveGroups are the flags of serve by their subjects.
 var serveGroups = []flagGroup{
-	{"volumes", "volume create size preallocate owner mode ignore-fstab grow read-only cache discard"},
+	{"volumes", "volume create size preallocate owner mode ignore-fstab grow read-only cache discard control " +
+		"moment-spill"},
 	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port locks grace"},
 	{"encryption", "tls-cert tls-key tls-client-ca xprtsec"},
 	{"durability, and looking for damage", "commit-interval scrub scrub-every"},
@@ -150,6 +152,7 @@ func (o *serveOptions) volumeFlags(f *flagSet) {
 	f.BoolVar(&o.preallocate, "preallocate", false,
 		"if the image has to be made, take all its room from the file system it lies on now")
 	o.root.flags(f.FlagSet, " if the volume has to be made")
+	o.control.flags(f)
 	f.BoolVar(&o.grow, "grow", false, "at the start, have each volume use what its device became larger by, if it was "+
 		"made to grow (mkfs --max-size); tansy grow has it do so later")
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse changes")
@@ -213,6 +216,7 @@ func (o *serveOptions) wrong() string {
 		o.volumes.wrong,
 		func() string { return o.volumes.wrongToMake(o.create, o.readOnly) },
 		o.wrongCache,
+		o.control.wrong,
 		func() string { return o.heir.wrong(o.volumes.list) },
 		func() string { return o.local.wrong(o.volumes.list) },
 		o.limit.wrong,
@@ -327,7 +331,7 @@ func (o *serveOptions) opening(warn func(error)) *opening {
 		create: (o.create || !o.volumes.given) && !o.readOnly,
 		sized:  o.sized, root: o.root, readOnly: o.readOnly, cache: clean, pinned: pinned,
 		interval: o.interval, scrub: o.scrub, discard: o.discard,
-		grow: o.grow,
+		grow: o.grow, control: o.control,
 	}
 }
 

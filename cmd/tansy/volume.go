@@ -14,6 +14,7 @@ import (
 	"tansy/journal"
 	"tansy/nfs/server"
 	volcheck "tansy/offline/check"
+	"tansy/ops/control"
 	"tansy/ops/standby"
 	"tansy/ops/status"
 )
@@ -24,8 +25,10 @@ type volume struct {
 	log    *slog.Logger
 	device device
 	stats  *disk.Stats
-	fs     *tansyfs.FS    // nil if it could not be opened
-	owner  *standby.Owner // the device, if another server may take it over; else nil
+	fs     *tansyfs.FS // nil if it could not be opened
+	// control is how other programs reach it; nil: not at all
+	control *control.Server
+	owner   *standby.Owner // the device, if another server may take it over; else nil
 
 	failed atomic.Pointer[error] // why it is not served, or not any more
 	probes sync.WaitGroup        // of the watchdog
@@ -48,6 +51,7 @@ type opening struct {
 	discard  discardMode
 	deferred bool // as in fs.Options
 	grow     bool // likewise
+	control  controlling
 }
 
 // defaultMost is how large a volume may become, in bytes, for which nobody said that. From 16 TiB on each
@@ -97,6 +101,7 @@ func (o *opening) open(v *volume) error {
 	f, err := tansyfs.Open(stats, tansyfs.Options{
 		CacheBytes: o.cache, PinnedBytes: o.pinned, CommitInterval: o.interval, ReadOnly: o.readOnly,
 		Discard: giveBack, Deferred: o.deferred, Grow: o.grow, Log: v.log, Scrub: o.scrub,
+		Moments: o.control.moments(),
 	})
 	if err != nil {
 		what := adviceFor(d, err)
@@ -106,6 +111,11 @@ func (o *opening) open(v *volume) error {
 	v.device, v.stats, v.fs = d, stats, f
 	if !made {
 		o.warnKept(v)
+	}
+	if err := o.control.serve(v); err != nil {
+		err = errors.Join(err, v.close())
+		v.fs = nil
+		return err
 	}
 	return nil
 }
@@ -230,6 +240,7 @@ func (v *volume) health() error {
 
 // close makes everything durable and closes a volume that is served; no other could be.
 func (v *volume) close() error {
+	v.control.Close()
 	if v.fs == nil || v.failed.Load() != nil {
 		return nil
 	}

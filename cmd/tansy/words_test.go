@@ -69,12 +69,10 @@ func TestWrongArguments(t *testing.T) {
 		{"help srve", 2, `tansy: there is no command "srve": did you mean serve?`},
 		{"help serve more", 2, `tansy: "more" is one argument too many`},
 		{"--volume=V serve", 2, "tansy: a command is missing before --volume=V: tansy serve and tansy grow have it"},
-		{"--size", 2, "tansy: a command is missing before --size: tansy serve, tansy mkfs and tansy grow have it"},
+		{"--size", 2, "tansy: a command is missing before --size: tansy serve, tansy mkfs, tansy grow and tansy restore have it"},
 		{"--xyzzy", 2, "tansy: a command is missing before --xyzzy"},
 
-		{"backup F", 2, `tansy: there is no command "backup" yet; copying a volume is the way to back it up, and to restore`},
-		{"snapshot", 2, `tansy: there is no command "snapshot" yet; copying a volume is the way to back it up, and to`},
-		{"restore", 2, `tansy: there is no command "restore" yet; copying a volume is the way to back it up, and to`},
+		{"snapshot", 2, `tansy: there is no command "snapshot" yet; tansy backup keeps a state of a volume, and tansy`},
 		{"shrink F", 2, `tansy: there is no command "shrink" yet; a volume never becomes smaller`},
 
 		{"mkfs", 2, "tansy mkfs: the argument VOLUME is missing"},
@@ -178,8 +176,8 @@ func TestWrongArguments(t *testing.T) {
 
 		{"serve --volum V", 2, "tansy serve: there is no flag --volum: did you mean --volume?"},
 		{"serve --max-conections 3", 2, "tansy serve: there is no flag --max-conections: did you mean --max-connections?"},
-		{"serve -q", 2, "tansy serve: there is no flag -q: tansy check and tansy trim have it"},
-		{"serve --force", 2, "tansy serve: there is no flag --force: tansy mkfs has it"},
+		{"serve -q", 2, "tansy serve: there is no flag -q: tansy backup, tansy restore, tansy check and tansy trim have it"},
+		{"serve --force", 2, "tansy serve: there is no flag --force: tansy mkfs and tansy restore have it"},
 		{"serve --listen nowhere", 2, `tansy serve: --listen "nowhere": the port is missing: give nowhere:PORT`},
 		{"serve --listen ::1", 2, `tansy serve: --listen "::1": the port is missing: give [::1]:PORT`},
 		{"serve --listen=", 2, "tansy serve: --listen is empty: give HOST:PORT"},
@@ -221,7 +219,7 @@ func TestWrongArguments(t *testing.T) {
 		{"mkfs V --size 8M --owner 0:no-group", 2, `tansy mkfs: --owner "0:no-group": this machine knows no group "no-group"`},
 		{"mkfs V --size 8M --owner 4294967295:0", 2, `tansy mkfs: --owner "4294967295:0": this machine knows no user "4294967295": give`},
 		{"mkfs V --size 8M --owner 123456789", 2, `tansy mkfs: --owner "123456789": the group is missing: give the numbers`},
-		{"mkfs F", 1, "tansy mkfs: F exists already, and holds a Tansy volume: --force makes a new volume over it"},
+		{"mkfs F", 1, "tansy mkfs: F exists already, and holds a Tansy volume: --force makes a volume over it"},
 		{"mkfs T --force", 2, "tansy mkfs: 0 bytes are too few for a journal of 5242880 bytes, 64 inodes, and data: " +
 			"it takes at least 5451776 (truncate -s 5451776 T, or more)"},
 		{"serve --volume T --size 8M --listen 0", 1, "tansy serve: T: not a Tansy volume: 0 whole blocks of 4096 bytes " +

@@ -31,13 +31,12 @@ var otherNames = map[string]string{
 
 // notYet are commands that there are none of, with what to do in their place.
 var notYet = map[string]string{
-	"backup": backUp, "snapshot": backUp, "clone": backUp, "restore": backUp,
+	"snapshot": backUp, "clone": backUp,
 	"shrink": sizeKept,
 }
 
 const (
-	backUp = "copying a volume is the way to back it up, and to restore it: " +
-		"docs/guide/operations.md, \"Back up\", says how"
+	backUp   = "tansy backup keeps a state of a volume, and tansy restore makes a volume of it"
 	sizeKept = "a volume never becomes smaller: make a smaller one, serve or mount both, and copy the files"
 )
 

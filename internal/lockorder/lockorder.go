@@ -72,6 +72,7 @@ type (
 	Spare       struct{} // free blocks whose room is given back; held during a discard
 	Barrier     struct{} // one barrier at a time
 	Device      struct{} // wait: the device answers
+	Moments     struct{} // shared by what changes the device, exclusive for who takes a moment of it
 	Changing    struct{} // an image is being changed, or its room
 	HostRoom    struct{} // room on the host below an image
 	FileBarrier struct{} // the first barrier of a file that failed
@@ -85,4 +86,6 @@ type (
 	Reads     struct{} // reads of the device that are under way
 	Notes     struct{} // wishes, and damaged blocks
 	Damage    struct{} // damaged blocks that nobody has named yet
+	Moment    struct{} // what is kept for a moment
+	Spill     struct{} // where it is kept
 )

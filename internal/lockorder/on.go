@@ -18,8 +18,9 @@ var order = []any{
 	Sources{}, Share{}, Admission{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{},
 	Changes{}, Around{}, HostNames{}, Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Growing{}, Underway{},
 	Ahead{}, Streams{}, Freeing{}, Kept{}, Replies{}, Midst{}, Idle{}, Durable{}, Objects{}, Large{},
-	Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{}, HostRoom{}, FileBarrier{},
+	Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Moments{}, Changing{}, HostRoom{}, FileBarrier{},
 	LockTable{}, Journal{}, Pages{}, Link{}, Readers{}, Reads{}, Notes{}, Damage{},
+	Moment{}, Spill{},
 }
 
 var places = func() map[reflect.Type]int {

@@ -53,15 +53,19 @@ func (l *Local) file(h fs.Handle) advisory.File {
 func mine(owner string) advisory.Owner { return advisory.Owner{Host: advisory.ThisMachine, ID: owner} }
 
 // Test tells whether owner could have a lock of the bytes first to last, and if not what is in the way, which is of no
-// owner here ("") if it is a client's.
-func (l *Local) Test(h fs.Handle, owner string, first, last uint64, exclusive bool) (
-	free bool, by string, from, to uint64, byExclusive bool,
+// owner here ("") if it is a client's. In the grace period, in which who has what is not known yet, it waits as Lock
+// does, with its errors: NLM answers no TEST then, and Linux asks such a server again until a signal comes.
+func (l *Local) Test(h fs.Handle, owner string, first, last uint64, exclusive bool, cancel <-chan struct{}) (
+	free bool, by string, from, to uint64, byExclusive bool, err error,
 ) {
+	if err := l.await(cancel); err != nil {
+		return false, "", 0, 0, false, err
+	}
 	answer, c := l.table.Test(l.file(h), mine(owner), advisory.Range{First: first, Last: last}, exclusive)
 	if c.Owner.Host == advisory.ThisMachine {
 		by = c.Owner.ID
 	}
-	return answer == advisory.Granted, by, c.Range.First, c.Range.Last, c.Exclusive
+	return answer == advisory.Granted, by, c.Range.First, c.Range.Last, c.Exclusive, nil
 }
 
 // Lock gives owner the lock. If somebody else has it, it waits until cancel is closed (EINTR); with cancel nil it does

@@ -30,11 +30,12 @@ func TestLocal(t *testing.T) {
 	if err := local.Lock(b.file, "me", 0, 0, false, nil); err != syscall.EAGAIN {
 		t.Errorf("what a client has: %v", err)
 	}
-	if free, by, from, to, exclusive := local.Test(b.file, "me", 5, math.MaxUint64, true); free || by != "" || from != 0 ||
-		to != 19 || !exclusive {
-		t.Errorf("in the way are bytes %d to %d of %q: free %v, exclusive %v", from, to, by, free, exclusive)
+	free, by, from, to, exclusive, err := local.Test(b.file, "me", 5, math.MaxUint64, true, nil)
+	if free || by != "" || from != 0 || to != 19 || !exclusive || err != nil {
+		t.Errorf("in the way are bytes %d to %d of %q: free %v, exclusive %v, %v", from, to, by, free, exclusive, err)
 	}
-	if free, by, from, to, _ := local.Test(b.file, "other", 25, 25, true); free || by != "me" || from != 20 || to != 29 {
+	free, by, from, to, _, _ = local.Test(b.file, "other", 25, 25, true, nil)
+	if free || by != "me" || from != 20 || to != 29 {
 		t.Errorf("in the way are bytes %d to %d of %q: free %v", from, to, by, free)
 	}
 

@@ -90,7 +90,7 @@ func TestLocalTold(t *testing.T) {
 		if len(l.waits) != 0 || l.table.Counts().Waits != 0 {
 			t.Errorf("left: %v", l.waits)
 		}
-		if free, by, _, _, _ := l.Test(toldFile, "b", 0, 0, true); free || by != "a" {
+		if free, by, _, _, _, _ := l.Test(toldFile, "b", 0, 0, true, nil); free || by != "a" {
 			t.Errorf("the lock is %q's; free: %v", by, free)
 		}
 		l.UnlockAll(toldFile, "a")
@@ -135,7 +135,7 @@ func TestLocalThreads(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					free, by, _, _, _ := l.Test(toldFile, "other", 0, 0, true)
+					free, by, _, _, _, _ := l.Test(toldFile, "other", 0, 0, true, nil)
 					if o.begun.Load() == before && (free || by != owner) {
 						t.Errorf("%s has got the lock of %q; free: %v", owner, by, free)
 					}

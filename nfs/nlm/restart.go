@@ -2,6 +2,7 @@ package nlm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -35,7 +36,7 @@ func (s *Service) openKept(cfg Config) {
 			Store: store, Grace: cfg.Grace, Hosts: cfg.Limits.Hosts, Holding: s.table.Addresses, Log: s.log,
 		})
 		if err != nil {
-			s.log.Error("nobody gets locks on a volume, as it cannot be read which clients had some", "err", err)
+			s.log.Error("nobody gets locks on a volume, as it cannot be read which clients had some", unread(err)...)
 		} else {
 			last = max(last, v.State())
 		}
@@ -51,6 +52,14 @@ func (s *Service) openKept(cfg Config) {
 				"state", s.state, "err", err)
 		}
 	}
+}
+
+// unread are the attributes of a message that it cannot be read which clients had locks.
+func unread(err error) []any {
+	if errors.Is(err, reclaim.ErrNote) {
+		return []any{"err", err, "advice", "stop the server; tansy repair takes it away, and nobody can reclaim locks then"}
+	}
+	return []any{"err", err}
 }
 
 // nextState is the state number after another, which is odd: those of machines that are down are even (X/Open C702).

@@ -1,10 +1,12 @@
 package nlm_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -115,6 +117,14 @@ func TestRestart(t *testing.T) {
 		if err := local.Lock(b.file, "me", 100, 109, true, gone); err != syscall.EINTR {
 			t.Errorf("a program on this machine that waits: %v", err)
 		}
+		asks := func(cancel <-chan struct{}, want error) {
+			t.Helper()
+			if _, _, _, _, _, err := local.Test(b.file, "me", 100, 109, true, cancel); err != want {
+				t.Errorf("a program on this machine asks who has a lock: %v, want %v", err, want)
+			}
+		}
+		asks(nil, syscall.EAGAIN)
+		asks(gone, syscall.EINTR)
 		ann.reclaim = true
 		ann.lock(nlm.Granted, l)
 		ann.share(nlm.ProcShare, 2, 1, nlm.Granted)
@@ -131,9 +141,14 @@ func TestEndInGrace(t *testing.T) {
 	b := serveVolume(t, openVolume(t, sim, fs.Options{}), cfg)
 	b.client(t, "127.0.0.1", "ann").lock(nlm.Granted, lock{1, "a", 0, 10})
 	b = serveVolume(t, openVolume(t, sim.Crash(disk.LoseAll), fs.Options{}), cfg)
-	local, done := b.server.LocalLocks([8]byte{1}), make(chan error, 1)
+	local, done := b.server.LocalLocks([8]byte{1}), make(chan error, 2)
 	go func() { done <- local.Lock(b.file, "me", 0, 9, true, make(chan struct{})) }()
+	go func() {
+		_, _, _, _, _, err := local.Test(b.file, "me", 0, 9, true, make(chan struct{}))
+		done <- err
+	}()
 	b.end(t)
+	ends(t, done, syscall.ENOLCK)
 	ends(t, done, syscall.ENOLCK)
 	if err := local.Lock(b.file, "me", 0, 9, true, nil); err != syscall.EAGAIN {
 		t.Errorf("who does not wait: %v", err)
@@ -153,6 +168,17 @@ func TestAfterGrace(t *testing.T) {
 	ann.lock(nlm.Granted, l)
 	v := openVolume(t, sim.Crash(disk.LoseAll), fs.Options{})
 	b = serveVolume(t, v, nlm.Config{PortmapperPort: port, Grace: time.Second})
+	local, told := b.server.LocalLocks([8]byte{1}), make(chan error, 1)
+	go func() { // a program here waits for the end of the grace period, and has its answer then
+		free, _, _, _, _, err := local.Test(b.file, "me", 1000, 1009, true, make(chan struct{}))
+		if !free && err == nil {
+			err = errors.New("somebody has what nobody has locked")
+		}
+		if err == nil && b.server.Locks().Grace {
+			err = errors.New("it was answered in the grace period")
+		}
+		told <- err
+	}()
 	ann, bob := b.client(t, "127.0.0.1", "ann"), b.client(t, "127.0.0.2", "bob")
 	for end := time.Now().Add(patience); ; {
 		if status := bob.do(4, nlm.ProcLock, l, true, false).Uint32(); status == nlm.Granted {
@@ -161,6 +187,7 @@ func TestAfterGrace(t *testing.T) {
 			t.Fatalf("status %d", status)
 		}
 	}
+	ends(t, told, nil)
 	ann.lock(nlm.Denied, l)
 	ann.reclaim = true
 	ann.lock(nlm.Denied, l)
@@ -238,6 +265,34 @@ type refusing struct{ get, set error }
 
 func (r refusing) Note(string) ([]byte, error)  { return nil, r.get }
 func (r refusing) SetNote(string, []byte) error { return r.set }
+
+// TestUnread: of a note that no server wrote the log says what takes it away; of a device that fails it does not.
+func TestUnread(t *testing.T) {
+	for _, c := range []struct {
+		note   []byte
+		fails  error
+		advice bool
+	}{{[]byte{2}, nil, true}, {nil, errors.New("damaged"), false}} {
+		var log bytes.Buffer
+		s := nlm.New(nlm.Config{
+			Kept: map[[8]byte]reclaim.Store{{1}: unreadNote{refusing{c.fails, nil}, c.note}},
+			Log:  slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		s.Close()
+		says := func(text string) bool { return strings.Contains(log.String(), text) }
+		if !says("nobody gets locks") || says("tansy repair") != c.advice {
+			t.Errorf("the log says: %s", &log)
+		}
+	}
+}
+
+// unreadNote is a Store with a note.
+type unreadNote struct {
+	refusing
+	note []byte
+}
+
+func (u unreadNote) Note(string) ([]byte, error) { return u.note, u.get }
 
 // TestNotKept: where a host cannot be kept it gets no locks, and may still give back and ask.
 func TestNotKept(t *testing.T) {

@@ -19,7 +19,8 @@ const (
 	unknown                // this bit, and those above, mean nothing yet
 )
 
-var errNote = errors.New("what the volume has of hosts with locks is of a later version, or malformed")
+// ErrNote is the error of Open for what no server of this version wrote. It stays until tansy repair takes it away.
+var ErrNote = errors.New("what the volume has of hosts with locks is of a later version, or malformed")
 
 // encode is the note.
 func encode(state uint32, list []Host) []byte {
@@ -52,7 +53,7 @@ func encode(state uint32, list []Host) []byte {
 // a host called: nothing is sent there, whoever wrote the note.
 func decode(b []byte) (state uint32, list []Host, err error) {
 	if len(b) < 5 || b[0] != version {
-		return 0, nil, errNote
+		return 0, nil, ErrNote
 	}
 	state, b = binary.BigEndian.Uint32(b[1:]), b[5:]
 	var last netip.Addr
@@ -69,7 +70,7 @@ func decode(b []byte) (state uint32, list []Host, err error) {
 			h.Local, b, found = address(b, kind&longLocal != 0)
 		}
 		if kind >= unknown || !ok || !found {
-			return 0, nil, errNote
+			return 0, nil, ErrNote
 		}
 		last = h.Local
 		if !unicast(h.Local) {

@@ -67,16 +67,19 @@ type Volume struct {
 	pins   map[netip.Addr]int      // calls that were admitted, and whose locks Holding may not know of
 	before map[netip.Addr]struct{} // that were there at the start, and did not reclaim yet; for as long as there is grace
 	grace  bool
+	late   bool       // nothing is reclaimed any more, and the grace period ends when no call is under way
+	idle   *sync.Cond // of mu: there are no pins
 	closed bool
 	full   bool // it was logged that a host does not find room
 }
 
-// Open reads what the last server left on a volume.
+// Open reads what the last server left on a volume. Errors are ErrNote, and those of Config.Store.
 func Open(cfg Config) (*Volume, error) {
 	v := &Volume{
 		cfg: cfg, ends: make(chan struct{}), over: make(chan struct{}), writing: make(chan struct{}, 1),
 		hosts: map[Host]struct{}{}, pins: map[netip.Addr]int{},
 	}
+	v.idle = sync.NewCond(&v.mu)
 	if v.cfg.Log == nil {
 		v.cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -230,7 +233,7 @@ func (v *Volume) may(at netip.Addr, reclaim bool) Answer {
 	switch {
 	case v.grace && !reclaim:
 		return InGrace
-	case reclaim && (!v.grace || !v.known(at)):
+	case reclaim && (!v.grace || v.late || !v.known(at)):
 		return NotYours
 	}
 	return Admitted
@@ -258,6 +261,7 @@ func (v *Volume) admit(at netip.Addr, a Answer) (release func()) {
 		defer v.mu.Unlock()
 		if v.pins[at]--; v.pins[at] == 0 {
 			delete(v.pins, at)
+			v.idle.Broadcast()
 		}
 	}
 }

@@ -242,6 +242,27 @@ func TestSilent(t *testing.T) {
 	})
 }
 
+// TestUnderWay: the grace period ends when calls are over that were admitted in it. Until then others get nothing, and
+// nothing more is reclaimed.
+func TestUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := new(memory)
+		first := start(t, m, time.Minute, 9)
+		first.admit("192.0.2.1", false, Admitted)
+		b := start(t, m, time.Minute, 9)
+		release, _ := b.Admit(host("192.0.2.1"), true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		b.admit("192.0.2.2", false, InGrace)
+		b.admit("192.0.2.1", true, NotYours)
+		release()
+		synctest.Wait()
+		b.admit("192.0.2.2", false, Admitted)
+		first.Close()
+		b.Close()
+	})
+}
+
 // TestForget: hosts without locks go after a while, and at the end, and when another comes; calls under way keep them.
 func TestForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

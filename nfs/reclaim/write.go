@@ -102,7 +102,8 @@ func (v *Volume) forget() {
 }
 
 // endGrace ends the grace period when the volume does not have those hosts any more that did not reclaim: what others
-// get from then on, they could not claim again after the next crash.
+// get from then on, they could not claim again after the next crash. Nor does anybody get what a call that was admitted
+// is about to take: it waits for those under way, which wait for nobody.
 func (v *Volume) endGrace() {
 	defer v.beginWriting()()
 	v.mu.Lock()
@@ -113,6 +114,9 @@ func (v *Volume) endGrace() {
 	if err := v.write(v.list()); err != nil {
 		v.cfg.Log.Error("the time in which clients reclaim locks goes on", "err", err)
 		return
+	}
+	for v.late = true; len(v.pins) > 0; {
+		v.idle.Wait()
 	}
 	v.grace = false
 	v.cfg.Log.Info("clients may lock what they had not locked before", "reclaimed", len(v.hosts), "silent", silent)

@@ -102,8 +102,11 @@ func (c *checker) xattrs() error {
 		}
 		if n.ty == 0 || n.gen != u64(buf, 0) {
 			c.rep.Leftovers++
-		} else {
-			c.rep.Xattrs++
+			return false, nil
+		}
+		c.rep.Xattrs++
+		if k == rootIno {
+			c.locksNote(b, buf)
 		}
 		return false, nil
 	}, func(uint64, int, uint64, error) {})

@@ -21,6 +21,7 @@
 //	possible.go which of them can be done
 //	run.go     one sequence, recorded
 //	judge.go   one image, recovered and judged
+//	equal.go   whether two were recovered to the same
 //	tree.go    what can be seen of a volume
 //	finding.go what was found: saved, made smaller, shown again
 package crash
@@ -63,6 +64,7 @@ type Count struct {
 	Moments    uint64 // after which the machine crashed
 	Images     uint64 // recovered and judged, with those of crashes within recovery
 	Same       uint64 // not judged, as one of the same sequence had the same blocks
+	Equal      uint64 // of the images: recovered to what another one was, which was read and checked
 	States     uint64 // different ones that were recovered
 }
 
@@ -82,11 +84,11 @@ func Explore(ctx context.Context, o Options) (Count, *Finding, error) {
 	if o.Limit > 0 {
 		limit = min(limit, o.Limit)
 	}
-	base, err := start()
+	starts, err := startAll()
 	if err != nil {
 		return Count{}, nil, err
 	}
-	x := &explorer{options: o, base: base, all: all, states: map[uint64]struct{}{}}
+	x := &explorer{options: o, starts: starts, all: all, states: map[uint64]struct{}{}}
 	order := permutation(all, o.Seed)
 	workers := o.Workers
 	if workers == 0 {
@@ -116,7 +118,7 @@ func Explore(ctx context.Context, o Options) (Count, *Finding, error) {
 // explorer is an exploration.
 type explorer struct {
 	options Options
-	base    *disk.Sim
+	starts  map[uint64]*disk.Sim // by their sizes
 	all     uint64
 	found   atomic.Pointer[Finding]
 
@@ -129,7 +131,8 @@ type explorer struct {
 // try explores a sequence.
 func (x *explorer) try(steps []Step, n uint64) {
 	r := rand.New(rand.NewPCG(x.options.Seed, n))
-	c, f := judgeAll(x.base, steps, x.options, r)
+	blocks, steps := placed(steps, len(x.options.Steps) > 0, r)
+	c, f := judgeAll(x.starts[blocks], steps, x.options, r)
 	x.mu.Lock()
 	c.Sequences++
 	x.count.Add(c.Count)
@@ -151,6 +154,7 @@ func (c *Count) Add(d Count) {
 	c.Moments += d.Moments
 	c.Images += d.Images
 	c.Same += d.Same
+	c.Equal += d.Equal
 	c.All += d.All
 	c.States += d.States
 }

@@ -50,7 +50,7 @@ func TestExplore(t *testing.T) {
 			t.Fatal(text.String())
 		}
 		if *length > 0 && c.Sequences != c.All || c.Impossible == c.Sequences ||
-			c.Images < c.Sequences || c.Moments == 0 || c.States < 2 {
+			c.Images < c.Sequences || c.Moments == 0 || c.States < 2 || c.Equal == 0 || c.Equal == c.Images {
 			t.Errorf("%+v", c)
 		}
 		t.Logf("%+v", c)
@@ -60,7 +60,7 @@ func TestExplore(t *testing.T) {
 // TestRefused: steps are refused as it is expected, of sequences of one operation. That others are not, TestExplore
 // sees.
 func TestRefused(t *testing.T) {
-	base, err := start()
+	base, err := start(roomy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,12 +171,13 @@ func TestLies(t *testing.T) {
 
 // TestLoadWhatever: a file that nobody saved is refused, whatever it has, with an image beside it or without.
 func TestLoadWhatever(t *testing.T) {
-	base, err := start()
+	base, err := start(roomy)
 	if err != nil {
 		t.Fatal(err)
 	}
 	good := &Finding{
 		Steps: []Step{"create bar"}, Begun: []uint64{1}, Done: []uint64{2}, States: []string{"a", "b"}, image: base,
+		Blocks: base.Size(),
 	}
 	saved := filepath.Join(t.TempDir(), "good")
 	if err := good.Save(saved); err != nil {
@@ -187,8 +188,11 @@ func TestLoadWhatever(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "{}", "no", `{"Steps": [""]}`, `{"Steps": ["create"]}`, `{"Steps": ["no"]}`, `{"Steps": ["write foo x 1"]}`,
-		`{"Steps": ["create bar"]}`, `{"Steps": ["create bar"], "Begun": [1], "States": ["", ""]}`,
-		`{"Steps": ["create bar"], "Begun": [1], "Done": [2]}`, `{"Steps": ["create bar\\nsync"]}`,
+		`{"Blocks": 2200, "Steps": ["create bar"]}`,
+		`{"Blocks": 2200, "Steps": ["create bar"], "Begun": [1], "States": ["", ""]}`,
+		`{"Blocks": 2200, "Steps": ["create bar"], "Begun": [1], "Done": [2]}`,
+		`{"Blocks": 2200, "Steps": ["create bar\\nsync"]}`,
+		`{"Steps": ["create bar"], "Begun": [1], "Done": [2], "States": ["a", "b"]}`,
 	} {
 		if err := os.WriteFile(saved, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -17,7 +17,8 @@ import (
 type Finding struct {
 	Problem string
 	Steps   []Step
-	Local   bool // as on a mount: a step is durable when one says so that comes later
+	Local   bool   // as on a mount: a step is durable when one says so that comes later
+	Blocks  uint64 // of the volume
 
 	Moment uint64   // the crash came after so many operations of the device
 	Begun  []uint64 // how many there were when each step was called
@@ -32,7 +33,7 @@ type Finding struct {
 func (j *judge) finding(err error) *Finding {
 	return &Finding{
 		Problem: err.Error(), Steps: j.h.steps, Local: j.h.local, Moment: j.moment, Begun: j.h.begun, Done: j.h.done,
-		States: j.h.states, Got: j.got, image: j.image,
+		States: j.h.states, Got: j.got, Blocks: j.image.Size(), image: j.image,
 	}
 }
 
@@ -41,7 +42,7 @@ const tries = 3
 
 // Shorten leaves out steps as long as something is found without them, and returns the last finding.
 func (f *Finding) Shorten(o Options) (*Finding, error) {
-	base, err := start()
+	base, err := start(f.Blocks)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func Load(path string) (*Finding, error) {
 	if n := len(f.Steps); len(f.Begun) != n || len(f.Done) != n || len(f.States) != n+1 {
 		return nil, fmt.Errorf("%s is not what `tansy crash` saves with an image: its steps and states do not fit", path)
 	}
-	f.image = disk.NewSim(blocks * disk.BlockSize)
+	f.image = disk.NewSim(f.Blocks * disk.BlockSize)
 	b := make([]byte, disk.BlockSize)
 	for a := range f.image.Size() {
 		if _, err := io.ReadFull(r, b); err != nil {
@@ -145,11 +146,14 @@ func Load(path string) (*Finding, error) {
 	return f, f.image.Barrier()
 }
 
-// check is an error if the steps, which a file may have from anybody, are none.
+// check is an error if the steps, which a file may have from anybody, are none, or the volume is none that is tried.
 func (f *Finding) check() error {
 	text := make([]string, len(f.Steps))
 	for i, s := range f.Steps {
 		text[i] = string(s)
+	}
+	if _, ok := bases[f.Blocks]; !ok {
+		return fmt.Errorf("no volume of %d blocks is tried", f.Blocks)
 	}
 	steps, err := Parse(strings.Join(text, "\n"))
 	if err == nil && !slices.Equal(steps, f.Steps) {
@@ -161,7 +165,7 @@ func (f *Finding) check() error {
 // Again recovers the image once more. It returns nil if all is as it must be now.
 func (f *Finding) Again() error {
 	if f.image == nil {
-		base, err := start()
+		base, err := start(f.Blocks)
 		if err != nil {
 			return err
 		}
@@ -171,9 +175,13 @@ func (f *Finding) Again() error {
 		return nil
 	}
 	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local}
-	j := judge{h: h, moment: f.Moment, image: f.image}
+	same, err := newEquals(f.image)
+	if err != nil {
+		return err
+	}
+	j := judge{h: h, moment: f.Moment, image: f.image, same: same, count: new(Count)}
 	d := f.image.Crash(disk.KeepAll)
-	err := j.recovered(d)
+	err = j.recovered(d)
 	f.Got = j.got
 	return err
 }

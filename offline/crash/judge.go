@@ -32,7 +32,15 @@ func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, 
 	}
 	sim, h, err := record(base, steps, r.IntN(most), o.Device)
 	if err != nil {
-		return c, &Finding{Steps: steps, Problem: "before any crash: " + err.Error()}
+		return c, &Finding{Steps: steps, Blocks: base.Size(), Problem: "before any crash: " + err.Error()}
+	}
+	if len(h.steps) == 0 {
+		c.Impossible++
+		return c, nil
+	}
+	same, err := newEquals(base)
+	if err != nil {
+		return c, &Finding{Steps: steps, Blocks: base.Size(), Problem: err.Error()}
 	}
 	seen := map[uint64]bool{}
 	images := o.Images
@@ -48,7 +56,7 @@ func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, 
 				continue
 			}
 			seen[sum] = true
-			j := judge{h: h, moment: n, image: image.Crash(disk.KeepAll)}
+			j := judge{h: h, moment: n, image: image.Crash(disk.KeepAll), same: same, count: &c.Count}
 			if err := j.all(image, r, &c); err != nil {
 				return c, j.finding(err)
 			}
@@ -63,12 +71,15 @@ type judge struct {
 	moment uint64
 	image  *disk.Sim // as the crash left it
 	got    string    // the state that was recovered
+	same   *equals   // what was recovered before
+	count  *Count
 }
 
 // all is everything that must hold of d, which has the blocks of the image.
 func (j *judge) all(d *disk.Sim, r *rand.Rand, c *judged) error {
 	d.Record()
 	c.Images++
+	equal := c.Equal
 	if err := j.recovered(d); err != nil {
 		return err
 	}
@@ -84,7 +95,11 @@ func (j *judge) all(d *disk.Sim, r *rand.Rand, c *judged) error {
 			return errors.New("a recovery that crashed gives another state than one that did not")
 		}
 	}
-	if r.IntN(8) == 0 {
+	often := 4
+	if c.Equal > equal { // as another one was
+		often = 32
+	}
+	if r.IntN(often) == 0 {
 		return used(d)
 	}
 	return nil
@@ -102,7 +117,13 @@ func (j *judge) recovered(d *disk.Sim) error {
 	if err != nil {
 		return fmt.Errorf("the volume cannot be opened: %w", err)
 	}
-	j.got, err = Tree(v, v.Root())
+	sum := j.same.log.sum(d)
+	if tree, known := j.same.trees[sum]; known {
+		j.got = tree
+		j.count.Equal++
+	} else if j.got, err = Tree(v, v.Root()); err == nil {
+		j.same.trees[sum] = j.got
+	}
 	if e := v.Close(); err == nil {
 		err = e
 	}
@@ -112,7 +133,7 @@ func (j *judge) recovered(d *disk.Sim) error {
 	lo, hi := j.h.allowed(j.moment)
 	for _, s := range j.h.states[lo : hi+1] {
 		if s == j.got {
-			return clean(d)
+			return j.clean(d)
 		}
 	}
 	for i, s := range j.h.states {
@@ -121,6 +142,19 @@ func (j *judge) recovered(d *disk.Sim) error {
 		}
 	}
 	return fmt.Errorf("the state is none that there ever was: it must be one of those after %d to %d steps", lo, hi)
+}
+
+// clean is an error if the checker finds something in what was recovered, or did so before.
+func (j *judge) clean(d *disk.Sim) error {
+	sum := j.same.log.sum(d)
+	if j.same.clean[sum] {
+		return nil
+	}
+	if err := clean(d); err != nil {
+		return err
+	}
+	j.same.clean[sum] = true
+	return nil
 }
 
 // clean is an error if the checker finds something.

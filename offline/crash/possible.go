@@ -1,121 +1,88 @@
 package crash
 
 import (
+	"context"
+	"maps"
 	"slices"
-	"strings"
+	"sync"
+
+	"tansy/fs"
+	"tansy/fs/model"
 )
 
-// names is what there is of names while a sequence runs: so much of the specification that it tells which steps must
-// succeed. All others are refused, and a sequence with one of them is not run.
-type names map[string]*file
-
-// file is a file, which may have several names.
-type file struct {
-	kind  byte // f: regular, d: directory, o: other
-	attrs []string
+// possible tells by the plain model of the file system which steps succeed. It has what a mount does beyond NFS, so far
+// as that tells. A sequence with a step that is refused is not run.
+type possible struct {
+	*model.Model
+	attrs map[attr]bool // that there are
+	grown *bool
 }
 
-// atFirst are the names that there are before the first step.
-func atFirst() names {
-	n := names{"": {kind: 'd'}}
+// attr is an extended attribute of a file.
+type attr struct {
+	file fs.Handle
+	name string
+}
+
+// atFirst is what there is before the first step.
+var atFirst = sync.OnceValue(func() possible {
+	p := possible{model.New(model.Options{}), map[attr]bool{}, new(bool)}
 	for _, s := range first {
-		n.step(s)
+		if err := s.do(p); err != nil {
+			panic("a step that is always done is refused: " + err.Error())
+		}
 	}
-	return n
-}
+	return p
+})
 
 // refused is the first step that does not succeed, or -1.
 func refused(steps []Step) int {
-	n := atFirst()
-	return slices.IndexFunc(steps, func(s Step) bool { return !n.step(s) })
+	begin := atFirst()
+	p := possible{begin.Fork(model.Options{}), maps.Clone(begin.attrs), new(bool)}
+	return slices.IndexFunc(steps, func(s Step) bool { return s.do(p) != nil })
 }
 
-// step does a step, and tells whether it succeeds.
-func (n names) step(s Step) bool {
-	a := strings.Fields(string(s))
-	switch name, a := a[0], a[1:]; name {
-	case "create":
-		return n.enter(a[0], &file{kind: 'f'})
-	case "mkdir":
-		return n.enter(a[0], &file{kind: 'd'})
-	case "mknod":
-		return n.enter(a[0], &file{kind: 'o'})
-	case "symlink":
-		return n.enter(a[1], &file{kind: 'o'})
-	case "link":
-		f := n[a[0]]
-		return f != nil && f.kind != 'd' && n.enter(a[1], f)
-	case "remove", "rmdir":
-		f := n[a[0]]
-		if f == nil || (f.kind == 'd') != (name == "rmdir") || len(n.below(a[0])) > 0 {
-			return false
-		}
-		delete(n, a[0])
-		return true
-	case "rename":
-		return n.rename(a[0], a[1])
-	case "sync":
-		return true
-	case "fsync":
-		return n[a[0]] != nil
-	default:
-		f := n[a[0]]
-		return f != nil && f.kind == 'f' && f.change(name, a[1:])
+// regular is an error if a file is no regular one.
+func (p possible) regular(h fs.Handle) error {
+	a, err := p.Getattr(h)
+	if err == nil && a.Type != fs.Regular {
+		err = fs.ErrInval
 	}
+	return err
 }
 
-// change is a step on a regular file.
-func (f *file) change(step string, a []string) bool {
-	switch step {
-	case "setxattr":
-		f.attrs = append(f.attrs, a[0])
-	case "removexattr":
-		if !slices.Contains(f.attrs, a[0]) {
-			return false
-		}
-		f.attrs = slices.DeleteFunc(f.attrs, func(x string) bool { return x == a[0] })
-	}
-	return true
+// Allocate is done on a regular file, whatever it has there, and so are PunchHole and ZeroRange.
+func (p possible) Allocate(_ *fs.Cred, h fs.Handle, _, _ uint64) error { return p.regular(h) }
+
+// PunchHole is as Allocate.
+func (p possible) PunchHole(_ *fs.Cred, h fs.Handle, _, _ uint64) error { return p.regular(h) }
+
+// ZeroRange is as Allocate.
+func (p possible) ZeroRange(_ *fs.Cred, h fs.Handle, _, _ uint64) error { return p.regular(h) }
+
+// SetXattr notes that there is an attribute.
+func (p possible) SetXattr(h fs.Handle, name, _ []byte, _, _ bool) error {
+	p.attrs[attr{h, string(name)}] = true
+	return nil
 }
 
-// parent is the directory that a path is in.
-func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
-
-// enter gives a file a name.
-func (n names) enter(path string, f *file) bool {
-	if dir := n[parent(path)]; dir == nil || dir.kind != 'd' || n[path] != nil {
-		return false
+// RemoveXattr is refused if there is none.
+func (p possible) RemoveXattr(h fs.Handle, name []byte) error {
+	if !p.attrs[attr{h, string(name)}] {
+		return fs.ErrNoEnt
 	}
-	n[path] = f
-	return true
+	delete(p.attrs, attr{h, string(name)})
+	return nil
 }
 
-// below are the names below a directory.
-func (n names) below(path string) (all []string) {
-	for p := range n {
-		if strings.HasPrefix(p, path+"/") {
-			all = append(all, p)
-		}
+// Grow is refused a second time: the device has no more.
+func (p possible) Grow(context.Context, fs.GrowOptions) (g fs.Growth, err error) {
+	if *p.grown {
+		err = fs.ErrNoMore
 	}
-	return all
+	*p.grown = true
+	return g, err
 }
 
-// rename moves a name, with all below it.
-func (n names) rename(from, to string) bool {
-	f, old, dir := n[from], n[to], n[parent(to)]
-	switch {
-	case f == nil || dir == nil || dir.kind != 'd' || strings.HasPrefix(to, from+"/"):
-		return false
-	case f == old: // two names of one file: nothing is done
-		return true
-	case old != nil && ((f.kind == 'd') != (old.kind == 'd') || len(n.below(to)) > 0):
-		return false
-	}
-	for _, p := range n.below(from) {
-		n[to+strings.TrimPrefix(p, from)] = n[p]
-		delete(n, p)
-	}
-	delete(n, from)
-	n[to] = f
-	return true
-}
+// Sync is never refused.
+func (p possible) Sync() error { return nil }

@@ -1,7 +1,10 @@
 package crash
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -9,14 +12,33 @@ import (
 	"tansy/fs"
 )
 
-// blocks is the size of the volume, which is small so that an image is quickly recovered and checked.
-const blocks = 2200
+// bases are the volumes that sequences work on, by the size of the device in blocks. All are small, so that an image is
+// quickly recovered and checked. The first has room for all. The others have room for little more than what is there,
+// so that blocks are soon used again; the last can grow.
+var bases = map[uint64]base{roomy: {}, tight: {tight: true}, growing: {tight: true, begins: tight, most: 16 << 20}}
 
-// start makes a volume with what there is before the first step, all of it durable.
-func start() (*disk.Sim, error) {
-	sim := disk.NewSim(blocks * disk.BlockSize)
+const (
+	roomy   = 2200
+	tight   = 1380
+	growing = 1600
+)
+
+// base is a volume.
+type base struct {
+	tight  bool
+	begins uint64 // it has so many blocks of the device; 0: all
+	most   uint64 // it may have so many bytes; 0: it cannot grow
+}
+
+// start makes the volume on a device of so many blocks, with what there is before the first step, all of it durable.
+func start(blocks uint64) (*disk.Sim, error) {
+	sim, b := disk.NewSim(blocks*disk.BlockSize), bases[blocks]
+	var made disk.Disk = sim
+	if b.begins > 0 {
+		made = disk.NewPrefix(sim, b.begins)
+	}
 	clock := &steppedClock{}
-	if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true, Clock: clock.now}); err != nil {
+	if err := fs.Mkfs(made, fs.MkfsOptions{Inodes: 256, Zeroed: true, MaxBytes: b.most, Clock: clock.now}); err != nil {
 		return nil, err
 	}
 	v, err := fs.Open(sim, fs.Options{Clock: clock.now, Log: quiet})
@@ -32,6 +54,33 @@ func start() (*disk.Sim, error) {
 		return nil, err
 	}
 	return sim.Crash(disk.KeepAll), nil
+}
+
+// startAll makes all volumes.
+func startAll() (map[uint64]*disk.Sim, error) {
+	all := map[uint64]*disk.Sim{}
+	for n := range bases {
+		sim, err := start(n)
+		if err != nil {
+			return nil, err
+		}
+		all[n] = sim
+	}
+	return all, nil
+}
+
+// placed is a sequence, and the volume that it is tried on. Where that can grow, it does so at some place of it. Steps
+// that somebody chose stay as they are.
+func placed(steps []Step, chosen bool, r *rand.Rand) (blocks uint64, as []Step) {
+	switch {
+	case slices.Contains(steps, grow):
+		return growing, steps
+	case r.IntN(2) == 0:
+		return roomy, steps
+	case chosen || r.IntN(4) > 0:
+		return tight, steps
+	}
+	return growing, slices.Insert(slices.Clone(steps), r.IntN(len(steps)), grow)
 }
 
 // steppedClock goes on by a second with each step, so that equal sequences have equal time stamps.
@@ -52,7 +101,8 @@ type history struct {
 // groups, which are used again and again.
 const most = 40
 
-// record runs a sequence on a copy of base, after so many commits by which the log is somewhere else.
+// record runs a sequence on a copy of base, after so many commits by which the log is somewhere else. A step that finds
+// no room ends it, and is not among the steps of the history.
 func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
 	sim := base.Crash(disk.KeepAll)
 	clock := &steppedClock{}
@@ -79,13 +129,16 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 		state, err = Tree(v, v.Root())
 	}
 	h.states = append(h.states, state)
-	for _, s := range steps {
+	for i, s := range steps {
 		if err != nil {
 			break
 		}
 		clock.steps.Add(1)
 		h.begun = append(h.begun, sim.Ops())
-		if err = s.do(as); err != nil {
+		if err = s.do(as); errors.Is(err, fs.ErrNoSpc) && bases[base.Size()].tight {
+			h.steps, h.begun, err = steps[:i], h.begun[:i], nil
+			break
+		} else if err != nil {
 			err = fmt.Errorf("%s: %w", s, err)
 			break
 		}

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +17,21 @@ import (
 // between: `write foo 100 5000`. Paths begin at the root, and have no slash there.
 type Step string
 
+// volume is what steps are done on.
+type volume interface {
+	fs.FileSystem
+	Allocate(who *fs.Cred, h fs.Handle, off, n uint64) error
+	PunchHole(who *fs.Cred, h fs.Handle, off, n uint64) error
+	ZeroRange(who *fs.Cred, h fs.Handle, off, n uint64) error
+	SetXattr(h fs.Handle, name, value []byte, create, replace bool) error
+	RemoveXattr(h fs.Handle, name []byte) error
+	Sync() error
+	Grow(ctx context.Context, o fs.GrowOptions) (fs.Growth, error)
+}
+
+// grow has the volume take what its device has behind it, once.
+const grow = Step("grow")
+
 // root is who does all.
 var root = &fs.Cred{}
 
@@ -27,33 +43,33 @@ var local = map[string]bool{
 // kinds are the steps by their names, and how many arguments they have.
 var kinds = map[string]struct {
 	args int
-	do   func(v *fs.FS, a []string) error
+	do   func(v volume, a []string) error
 }{
-	"create": {1, func(v *fs.FS, a []string) error {
+	"create": {1, func(v volume, a []string) error {
 		return within(v, a[0], func(dir fs.Handle, name []byte) error {
 			_, err := v.Create(root, dir, name, fs.Guarded, &fs.SetAttr{}, 0)
 			return err
 		})
 	}},
-	"mkdir": {1, func(v *fs.FS, a []string) error {
+	"mkdir": {1, func(v volume, a []string) error {
 		return within(v, a[0], func(dir fs.Handle, name []byte) error {
 			_, err := v.Mkdir(root, dir, name, &fs.SetAttr{})
 			return err
 		})
 	}},
-	"symlink": {2, func(v *fs.FS, a []string) error {
+	"symlink": {2, func(v volume, a []string) error {
 		return within(v, a[1], func(dir fs.Handle, name []byte) error {
 			_, err := v.Symlink(root, dir, name, &fs.SetAttr{}, []byte(a[0]))
 			return err
 		})
 	}},
-	"mknod": {1, func(v *fs.FS, a []string) error {
+	"mknod": {1, func(v volume, a []string) error {
 		return within(v, a[0], func(dir fs.Handle, name []byte) error {
 			_, err := v.Mknod(root, dir, name, fs.FIFO, &fs.SetAttr{}, 0, 0)
 			return err
 		})
 	}},
-	"link": {2, func(v *fs.FS, a []string) error {
+	"link": {2, func(v volume, a []string) error {
 		h, err := find(v, a[0])
 		if err != nil {
 			return err
@@ -63,19 +79,19 @@ var kinds = map[string]struct {
 			return err
 		})
 	}},
-	"remove": {1, func(v *fs.FS, a []string) error {
+	"remove": {1, func(v volume, a []string) error {
 		return within(v, a[0], func(dir fs.Handle, name []byte) error {
 			_, err := v.Remove(root, dir, name)
 			return err
 		})
 	}},
-	"rmdir": {1, func(v *fs.FS, a []string) error {
+	"rmdir": {1, func(v volume, a []string) error {
 		return within(v, a[0], func(dir fs.Handle, name []byte) error {
 			_, err := v.Rmdir(root, dir, name)
 			return err
 		})
 	}},
-	"rename": {2, func(v *fs.FS, a []string) error {
+	"rename": {2, func(v volume, a []string) error {
 		return within(v, a[0], func(from fs.Handle, fromName []byte) error {
 			return within(v, a[1], func(to fs.Handle, toName []byte) error {
 				_, _, err := v.Rename(root, from, fromName, to, toName)
@@ -83,9 +99,9 @@ var kinds = map[string]struct {
 			})
 		})
 	}},
-	"write":    {3, func(v *fs.FS, a []string) error { return write(v, a, fs.FileSync) }},
-	"unstable": {3, func(v *fs.FS, a []string) error { return write(v, a, fs.Unstable) }},
-	"truncate": {2, func(v *fs.FS, a []string) error {
+	"write":    {3, func(v volume, a []string) error { return write(v, a, fs.FileSync) }},
+	"unstable": {3, func(v volume, a []string) error { return write(v, a, fs.Unstable) }},
+	"truncate": {2, func(v volume, a []string) error {
 		n, err := numbers(a[1:])
 		if err != nil {
 			return err
@@ -95,7 +111,7 @@ var kinds = map[string]struct {
 			return err
 		})
 	}},
-	"chmod": {2, func(v *fs.FS, a []string) error {
+	"chmod": {2, func(v volume, a []string) error {
 		mode, err := strconv.ParseUint(a[1], 8, 12)
 		if err != nil {
 			return err
@@ -106,31 +122,35 @@ var kinds = map[string]struct {
 			return err
 		})
 	}},
-	"allocate": {3, func(v *fs.FS, a []string) error {
+	"allocate": {3, func(v volume, a []string) error {
 		return ranged(v, a, func(h fs.Handle, off, n uint64) error { return v.Allocate(root, h, off, n) })
 	}},
-	"punch": {3, func(v *fs.FS, a []string) error {
+	"punch": {3, func(v volume, a []string) error {
 		return ranged(v, a, func(h fs.Handle, off, n uint64) error { return v.PunchHole(root, h, off, n) })
 	}},
-	"zero": {3, func(v *fs.FS, a []string) error {
+	"zero": {3, func(v volume, a []string) error {
 		return ranged(v, a, func(h fs.Handle, off, n uint64) error { return v.ZeroRange(root, h, off, n) })
 	}},
-	"setxattr": {3, func(v *fs.FS, a []string) error {
+	"setxattr": {3, func(v volume, a []string) error {
 		return on(v, a[0], func(h fs.Handle) error { return v.SetXattr(h, []byte(a[1]), []byte(a[2]), false, false) })
 	}},
-	"removexattr": {2, func(v *fs.FS, a []string) error {
+	"removexattr": {2, func(v volume, a []string) error {
 		return on(v, a[0], func(h fs.Handle) error { return v.RemoveXattr(h, []byte(a[1])) })
 	}},
-	"commit": {1, func(v *fs.FS, a []string) error {
+	"commit": {1, func(v volume, a []string) error {
 		return on(v, a[0], func(h fs.Handle) error {
 			_, err := v.Commit(h, 0, 0)
 			return err
 		})
 	}},
-	"fsync": {1, func(v *fs.FS, a []string) error { // of the mount, which has one order of all changes
+	"fsync": {1, func(v volume, a []string) error { // of the mount, which has one order of all changes
 		return on(v, a[0], func(fs.Handle) error { return v.Sync() })
 	}},
-	"sync": {0, func(v *fs.FS, _ []string) error { return v.Sync() }},
+	"sync": {0, func(v volume, _ []string) error { return v.Sync() }},
+	string(grow): {0, func(v volume, _ []string) error {
+		_, err := v.Grow(context.Background(), fs.GrowOptions{})
+		return err
+	}},
 }
 
 // Parse reads steps, one a line. Empty lines and those that begin with # count for nothing.
@@ -158,8 +178,8 @@ func Parse(text string) ([]Step, error) {
 		return nil, errors.New("there are no steps")
 	}
 	if i := refused(steps); i >= 0 {
-		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not",
-			steps[i])
+		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not, "+
+			"or as it is done once", steps[i])
 	}
 	return steps, nil
 }
@@ -194,7 +214,7 @@ func (s Step) name() string {
 }
 
 // do does a step.
-func (s Step) do(v *fs.FS) error {
+func (s Step) do(v volume) error {
 	words := strings.Fields(string(s))
 	return kinds[words[0]].do(v, words[1:])
 }
@@ -214,14 +234,14 @@ func (s Step) promises(mounted bool) bool {
 	switch s.name() {
 	case "commit", "fsync", "sync":
 		return true
-	case "unstable":
+	case "unstable", string(grow): // to grow is no change of a file, and waits for none
 		return false
 	}
 	return !mounted
 }
 
 // find looks a path up.
-func find(v *fs.FS, path string) (fs.Handle, error) {
+func find(v volume, path string) (fs.Handle, error) {
 	h := v.Root()
 	for name := range strings.SplitSeq(path, "/") {
 		x, err := v.Lookup(root, h, []byte(name))
@@ -234,7 +254,7 @@ func find(v *fs.FS, path string) (fs.Handle, error) {
 }
 
 // on does something with the file of a path.
-func on(v *fs.FS, path string, do func(fs.Handle) error) error {
+func on(v volume, path string, do func(fs.Handle) error) error {
 	h, err := find(v, path)
 	if err != nil {
 		return err
@@ -243,7 +263,7 @@ func on(v *fs.FS, path string, do func(fs.Handle) error) error {
 }
 
 // within does something with the directory of a path, and its last name.
-func within(v *fs.FS, path string, do func(dir fs.Handle, name []byte) error) error {
+func within(v volume, path string, do func(dir fs.Handle, name []byte) error) error {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {
 		return do(v.Root(), []byte(path))
@@ -252,7 +272,7 @@ func within(v *fs.FS, path string, do func(dir fs.Handle, name []byte) error) er
 }
 
 // ranged does something with bytes of a file.
-func ranged(v *fs.FS, a []string, do func(h fs.Handle, off, n uint64) error) error {
+func ranged(v volume, a []string, do func(h fs.Handle, off, n uint64) error) error {
 	n, err := numbers(a[1:])
 	if err != nil {
 		return err
@@ -261,7 +281,7 @@ func ranged(v *fs.FS, a []string, do func(h fs.Handle, off, n uint64) error) err
 }
 
 // write writes bytes that tell where they belong and that no other write of the sequence has.
-func write(v *fs.FS, a []string, how fs.Stability) error {
+func write(v volume, a []string, how fs.Stability) error {
 	return ranged(v, a, func(h fs.Handle, off, n uint64) error {
 		b := make([]byte, n)
 		r := rand.New(rand.NewPCG(off, n))

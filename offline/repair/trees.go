@@ -183,6 +183,10 @@ func (t *tree) claim(at uint64, off, level int, k uint64) {
 		r.did(ino, "the extended attributes of inode %d go: %s", k, why)
 		return
 	}
+	if !t.shared.has(b) && r.dropLocks(t.ino, level, k, b) { // the next round has what is shared
+		binary.LittleEndian.PutUint64(v.edit(at)[off:], 0)
+		return
+	}
 	if !r.taken.add(b) {
 		other := r.owner[b]
 		data := v.contents(b)

@@ -59,9 +59,8 @@ func (s *Status) grow(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a volume grows only for who asks on the server's own machine", http.StatusForbidden)
 		return
 	}
-	var asked Growth
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAsked)).Decode(&asked); err != nil {
-		http.Error(w, fmt.Sprintf("the request is malformed: %v", err), http.StatusBadRequest)
+	asked, ok := ReadGrowth(w, r)
+	if !ok {
 		return
 	}
 	v, done, err := s.volume(asked.Volume)
@@ -79,6 +78,20 @@ func (s *Status) grow(w http.ResponseWriter, r *http.Request) {
 		case <-ctx.Done():
 		}
 	}()
+	v.AnswerGrowth(ctx, w, asked)
+}
+
+// ReadGrowth is what a request asks for. Not ok: it is malformed, and was answered.
+func ReadGrowth(w http.ResponseWriter, r *http.Request) (asked Growth, ok bool) {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAsked)).Decode(&asked); err != nil {
+		http.Error(w, fmt.Sprintf("the request is malformed: %v", err), http.StatusBadRequest)
+		return asked, false
+	}
+	return asked, true
+}
+
+// AnswerGrowth has the volume grow, and answers with a Growing a line.
+func (v *Source) AnswerGrowth(ctx context.Context, w http.ResponseWriter, asked Growth) {
 	answer := newLines(w)
 	g, behind, err := v.Grow(ctx, asked, answer.progress)
 	end := Growing{Ended: true, Image: v.Image, Before: Size(g.Before), After: Size(g.After), Behind: behind}

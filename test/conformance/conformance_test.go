@@ -121,7 +121,7 @@ func freePort(t *testing.T) uint16 {
 	}
 }
 
-// TestNoLocks: without locks each of their checks is skipped.
+// TestNoLocks: without locks each of their checks is skipped, which the report says in a line or two.
 func TestNoLocks(t *testing.T) {
 	rep, err := conform.Run(t.Context(), conform.Config{Addr: serve(t), Run: regexp.MustCompile("^(nlm|nsm)")})
 	if err != nil {
@@ -130,6 +130,12 @@ func TestNoLocks(t *testing.T) {
 	if n := rep.Count(conform.Skip); n != len(rep.Results) || n == 0 {
 		rep.WriteText(os.Stderr)
 		t.Errorf("%d of %d checks are skipped", n, len(rep.Results))
+	}
+	var text strings.Builder
+	rep.WriteText(&text)
+	told, _, _ := strings.Cut(text.String(), "group")
+	if n := strings.Count(strings.TrimSpace(told), "\n"); n < 2 || n > 3 { // below the heading
+		t.Errorf("the report does not say why in a line or two:\n%s", told)
 	}
 }
 

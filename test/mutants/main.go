@@ -35,6 +35,7 @@ type mutant struct {
 var (
 	only     = flag.String("only", ".", "regular expression of the descriptions")
 	table    = flag.String("table", "", "write a table to this file")
+	times    = flag.Bool("times", false, "say in the table how long the tests took, in place of which one it was")
 	makeOnly = flag.Bool("n", false, "make them, and run no test")
 )
 
@@ -44,7 +45,8 @@ var (
 		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	locking   = []string{"./nfs/advisory", "./nfs/nlm", "./nfs/callout", "./nfs/reclaim", "-failfast"}
 	outliving = []string{"./nfs/reclaim", "./nfs/nlm", "-timeout", "1m", "-failfast", "-run",
-		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept"}
+		"Grace|Silent|Forget|Room|Always|Format|Restart|Granted|NotKept|Unread|UnderWay"}
+	unreadNotes = []string{"./offline/repair", "-run", "LocksNote"}
 	noting      = []string{"./fs", "-run", "Note|Xattrs$"}
 	lockChecks  = []string{"./test/conformance", "-run", "Lock|Tansy", "-checks", "^(nlm|nsm)", "-timeout", "3m"}
 	lockingHere = []string{"./test/mount", "-run", "Locks", "-timeout", "5m", "-failfast"}
@@ -58,6 +60,7 @@ var (
 	hints      = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
 	coverings  = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
 	unfit      = []string{"./cmd/tansy", "-run", "ConformWithout"}
+	reporting  = []string{"./tools/conform", "-run", "Skipped"}
 	leavings   = []string{"./cmd/tansy", "-run", "TestMkfs"}
 	endings    = []string{"./test/mount", "-run", "UnmountEnded", "-timeout", "5m"}
 	remounting = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
@@ -86,13 +89,17 @@ var (
 		"-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run",
 		"Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
-	inPieces     = []string{"./disk", "-timeout", "1m", "-run", "Pieced", "-seed", "1"}
-	pieceChecks  = []string{"./offline/check", "-timeout", "2m", "-run", "Growing|Extent|BehindTheEnds|NotYet"}
-	pieceRepairs = []string{"./offline/repair", "-timeout", "2m", "-run", "Grow|Grown"}
-	pieceScrubs  = []string{"./journal", "./fs", "-timeout", "2m", "-run", "ScrubPassesOver|ScrubOfGrowing"}
-	pieceRuns    = []string{"./disk", "-timeout", "1m", "-run", "There$"}
-	noneLeft     = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
-	streams      = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
+	inPieces         = []string{"./disk", "-timeout", "1m", "-run", "Pieced", "-seed", "1"}
+	moments          = []string{"./disk", "-timeout", "1m", "-failfast", "-run", "Moment|TakeWaits|BlockSet", "-seed", "1"}
+	momentsOfVolumes = []string{"./fs/...", "-timeout", "1m", "-failfast", "-run", "Moment", "-seed", "1"}
+	controls         = []string{"./ops/control", "-timeout", "1m", "-failfast"}
+	controlled       = []string{"./cmd/tansy", "-timeout", "2m", "-failfast", "-run", "ServedByName|ControlFolder"}
+	pieceChecks      = []string{"./offline/check", "-timeout", "2m", "-run", "Growing|Extent|BehindTheEnds|NotYet"}
+	pieceRepairs     = []string{"./offline/repair", "-timeout", "2m", "-run", "Grow|Grown"}
+	pieceScrubs      = []string{"./journal", "./fs", "-timeout", "2m", "-run", "ScrubPassesOver|ScrubOfGrowing"}
+	pieceRuns        = []string{"./disk", "-timeout", "1m", "-run", "There$"}
+	noneLeft         = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
+	streams          = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
@@ -137,6 +144,19 @@ var (
 	containers = []string{"./test/image", "-timeout", "1m"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	noted      = []string{"./internal/runtime/notes"}
+	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Contents|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
+	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Chain|Writer|Nodes"}
+	rotten = []string{"./offline/backup", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Flipped|Cut|Rotten|Forged|ToDamaged"}
+	keepers = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Keep|Prune|Base"}
+	bringBack = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+		"Stream$|Restore|OlderLog|Grown|Drill|Cut|Source"}
+	backupCmd = []string{"./cmd/tansy", "-run", "Backup", "-timeout", "5m", "-failfast"}
+	// Histories of locks, through crashes: what a client may find out by its calls alone.
+	lockHistories = []string{"./test/locks", "-histories", "300", "-timeout", "5m"}
 
 	writeMemory = []string{"./internal/runtime/hold", "./internal/runtime/dbytes", "./fs",
 		"-run", "Pool|Retain|Source|WriteMemory"}
@@ -182,13 +202,15 @@ func run() error {
 		if *makeOnly {
 			continue
 		}
-		by, err := m.foundBy(dir, text)
+		by, took, err := m.foundBy(dir, text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.what, err)
 		}
 		if by == "" {
 			missed++
 			by = "**not found**"
+		} else if *times {
+			by = took
 		}
 		fmt.Printf("%s: %s\n", m.what, by)
 		fmt.Fprintf(&rows, "| `%s`: %s | %s |\n", m.file, m.what, by)
@@ -221,22 +243,22 @@ func (m mutant) text() ([]byte, error) {
 	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
 }
 
-// foundBy runs the tests on the mutant, whose file is text, and names the one that fails, or none.
-func (m mutant) foundBy(dir string, text []byte) (string, error) {
+// foundBy runs the tests on the mutant, whose file is text. It names the one that fails, and how long that took, or none.
+func (m mutant) foundBy(dir string, text []byte) (by, took string, err error) {
 	path, err := filepath.Abs(m.file)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	changed, overlay := filepath.Join(dir, "mutant.go"), filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(changed, text, 0o644); err != nil {
-		return "", err
+		return "", "", err
 	}
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if err := os.WriteFile(overlay, list, 0o644); err != nil {
-		return "", err
+		return "", "", err
 	}
 	tests := m.tests
 	if tests == nil {
@@ -249,20 +271,20 @@ func (m mutant) foundBy(dir string, text []byte) (string, error) {
 		return c.CombinedOutput()
 	}
 	if out, err := run("test", "-c", "-o", os.DevNull, tests[0]); err != nil {
-		return "", fmt.Errorf("the mutant does not compile: %s", out)
+		return "", "", fmt.Errorf("the mutant does not compile: %s", out)
 	}
 	out, err := run(append([]string{"test", "-count=1"}, tests...)...)
 	if err == nil {
-		return "", nil
+		return "", "", nil
 	}
 	for _, other := range []string{"[build failed]", "[setup failed]", "panic: test timed out"} {
 		if bytes.Contains(out, []byte(other)) {
-			return "", fmt.Errorf("that says nothing of the fault:\n%s", out)
+			return "", "", fmt.Errorf("that says nothing of the fault:\n%s", out)
 		}
 	}
-	if by := regexp.MustCompile(`(?m)^--- FAIL: (\w+)`).FindSubmatch(out); by != nil {
+	if by := regexp.MustCompile(`(?m)^--- FAIL: (\w+) \(([\d.]+)s\)`).FindSubmatch(out); by != nil {
 		pkg := regexp.MustCompile(`(?m)^FAIL\s+tansy/(\S+)`).FindSubmatch(out)
-		return fmt.Sprintf("`%s` %s", pkg[1], by[1]), nil
+		return fmt.Sprintf("`%s` %s", pkg[1], by[1]), fmt.Sprintf("%s s", by[2]), nil
 	}
-	return "a crash of " + strings.TrimPrefix(tests[0], "./"), nil
+	return "a crash of " + strings.TrimPrefix(tests[0], "./"), "a crash of the test", nil
 }

@@ -347,7 +347,7 @@ func wrongTypes() string {
 	return w.String()
 }
 
-func pick(c bool, yes, no string) string {
+func pick[T any](c bool, yes, no T) T {
 	if c {
 		return yes
 	}

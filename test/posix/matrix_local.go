@@ -16,7 +16,6 @@ var localGenerators = []generator{
 	{"map-cut", mapCuts},
 	{"rename-flags", renameFlags},
 	{"open-removed", openRemoved},
-	{"lock-ranges", lockRanges},
 	{"direct", directWrites},
 	{"ranges", ranges},
 }
@@ -149,34 +148,6 @@ func openRemoved() string {
 		} {
 			fmt.Fprintf(&w, "check a file that was %s %s\nfile f 0644 data\nopen h f rdwr\n%s\nstat @h nlink=0\n%s\n",
 				how.name, t.name, how.lines, t.lines)
-		}
-	}
-	return w.String()
-}
-
-// lockRanges: two locks, of other processes or open files, and whether they are in each other's way.
-func lockRanges() string {
-	var w strings.Builder
-	for _, kind := range []struct{ word, by, handle string }{{"lock", "second: ", "o"}, {"ofdlock", "", "i"}} {
-		for _, first := range []string{"read", "write"} {
-			for _, second := range []string{"read", "write"} {
-				for _, at := range []struct {
-					name   string
-					start  int
-					length int
-					meets  bool
-				}{
-					{"the same range", 10, 10, true}, {"all before", 0, 10, false}, {"a byte of it", 19, 1, true},
-					{"all behind", 20, 0, false}, {"from the start on", 0, 0, true}, {"from within on", 15, 0, true},
-				} {
-					want := pick(at.meets && (first == "write" || second == "write"), "EAGAIN", "ok")
-					fmt.Fprintf(&w, "check %s: %s, then %s of %s\nfile f 0644 data\nopen h f rdwr\n%sopen %s f rdwr\n",
-						kind.word, first, second, at.name, kind.by, kind.handle)
-					fmt.Fprintf(&w, "%s h %s 10 10\n%s%s %s %s %d %d => %s\n",
-						kind.word, first, kind.by, kind.word, kind.handle, second, at.start, at.length, want)
-					fmt.Fprintf(&w, "close h\n%s%s %s write 0 0\n", kind.by, kind.word, kind.handle)
-				}
-			}
 		}
 	}
 	return w.String()

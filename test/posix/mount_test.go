@@ -19,7 +19,7 @@ func TestMount(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "4G")
 	m := mounttest.New(t, bin, image, "--allow-other")
-	if code := run("mount", "", false, false, false, []string{m.Dir}); code != 0 {
+	if code := run(options{on: "mount"}, []string{m.Dir}); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
 	m.Unmount(t, bin, image)
@@ -30,7 +30,19 @@ func TestMountServed(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "4G")
 	m := mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other,suid,dev")
-	if code := run("mount", "", false, false, false, []string{m.Dir}); code != 0 {
+	if code := run(options{on: "mount"}, []string{m.Dir}); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	mounttest.Run(t, bin, "umount", m.Dir)
+}
+
+// TestMountLocks runs what is about locks where the server has the locks of the mount, too.
+func TestMountLocks(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "1G")
+	m := mounttest.Serve(t, bin, image, t.TempDir(), nil, "--locks", "--portmapper", "--portmapper-port", "0",
+		"--mount-options", "allow_other")
+	if code := run(options{on: "served", only: "^lock"}, []string{m.Dir}); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
 	mounttest.Run(t, bin, "umount", m.Dir)
@@ -98,7 +110,7 @@ func TestSuite(t *testing.T) {
 	if dir == "" {
 		t.Skip("run by TestOrdinaryMount")
 	}
-	if code := run("mount", "", false, false, false, []string{dir}); code != 0 {
+	if code := run(options{on: "mount"}, []string{dir}); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
 }

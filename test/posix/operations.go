@@ -220,7 +220,9 @@ func init() { // a variable would depend on itself through parse
 			})
 		}},
 	}
-	for _, more := range []map[string]operation{mapOperations, lockOperations, localOperations, togetherOperations} {
+	for _, more := range []map[string]operation{
+		mapOperations, lockOperations, waitOperations, waiterOperations, localOperations, togetherOperations,
+	} {
 		maps.Copy(operations, more)
 	}
 }
@@ -406,7 +408,8 @@ func init() {
 		unix.EMLINK, unix.ENAMETOOLONG, unix.ENODEV, unix.ENOENT, unix.ENOSPC, unix.ENOTDIR, unix.ENOTEMPTY,
 		unix.ENXIO, unix.EPERM,
 		unix.EROFS, unix.ESTALE, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS, unix.ETXTBSY, unix.EOVERFLOW, unix.ENOTTY,
-		unix.EADDRINUSE, unix.EAGAIN, unix.ECONNREFUSED, unix.ENODATA, unix.ERANGE, unix.ESPIPE,
+		unix.EADDRINUSE, unix.EAGAIN, unix.EINTR, unix.EDEADLK, unix.ENOLCK,
+		unix.ECONNREFUSED, unix.ENODATA, unix.ERANGE, unix.ESPIPE,
 	} {
 		errnos[errnoName(e)] = e
 	}

@@ -20,7 +20,7 @@ func TestLocal(t *testing.T) {
 	if err := unix.Statfs(dir, &st); err != nil || st.Type != unix.EXT4_SUPER_MAGIC {
 		t.Skip("the temporary directory is not on ext4, for which the local expectations are written")
 	}
-	if code := run("local", "", false, false, false, []string{dir}); code != 0 {
+	if code := run(options{on: "local"}, []string{dir}); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +30,8 @@ type runner struct {
 	marks   map[string]times  // time stamps noted
 }
 
-func newRunner(dir string, tags map[string]bool) (*runner, error) {
+// newRunner makes a directory for the checks in dir. far is a process on another host, or 0.
+func newRunner(dir string, tags map[string]bool, far int) (*runner, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func newRunner(dir string, tags map[string]bool) (*runner, error) {
 		if u.uid != 0 && os.Getuid() != 0 {
 			continue
 		}
-		a, err := newActor(u)
+		a, err := newActor(u, far)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +77,7 @@ func (m *mismatch) Error() string { return "expected " + m.want + ", got " + m.g
 // run runs the lines of c that are for this file system, and describes the
 // ones that failed. ran is false if there are none.
 func (r *runner) run(c *check) (problems []string, ran bool) {
-	if c.local && !r.tags["local"] || os.Getuid() != 0 && (!c.local || c.needsRoot()) {
+	if c.only != "" && !r.tags[c.only] || os.Getuid() != 0 && (c.only == "" || c.needsRoot()) {
 		return nil, false
 	}
 	if err := r.enter(); err != nil {
@@ -86,7 +88,11 @@ func (r *runner) run(c *check) (problems []string, ran bool) {
 			continue
 		}
 		ran = true
-		if p := r.step(l); p != "" {
+		p := r.step(l)
+		for late := time.Now().Add(patience); p != "" && l.soon && r.tags["late"] && time.Now().Before(late); {
+			p = r.step(l)
+		}
+		if p != "" {
 			problems = append(problems, fmt.Sprintf("line %d: %s: %s", l.number, abridge(l.text), p))
 		}
 	}
@@ -98,23 +104,29 @@ func (r *runner) run(c *check) (problems []string, ran bool) {
 
 // step does a line and says what is wrong with the outcome, if anything.
 func (r *runner) step(l line) string {
-	a := r.actors[l.user]
-	var err error
-	a.do(func() {
+	a, o := r.actors[l.user], operations[l.op]
+	_, begins := waitOperations[l.op]
+	_, told := waiterOperations[l.op]
+	act := func() error {
 		if a.check != r.checks {
-			if a.apart { // the number of a descriptor says nothing to it
-				err = unix.Chdir(r.dir)
-			} else {
-				err = unix.Fchdir(r.dirFD)
+			if err := r.come(a); err != nil {
+				return err
 			}
-			if err != nil {
-				return
-			}
-			a.check = r.checks
 		}
 		r.handles = a.handles
-		err = operations[l.op].do(r, a, l.args)
-	})
+		return o.do(r, a, l.args)
+	}
+	var err error
+	switch {
+	case told:
+		err = o.do(r, a, l.args)
+	case a.waits:
+		err = errWaits
+	case begins:
+		err = a.begin(act)
+	default:
+		a.do(func() { err = act() })
+	}
 	got := "ok"
 	var e unix.Errno
 	var m *mismatch
@@ -133,6 +145,19 @@ func (r *runner) step(l line) string {
 		return ""
 	}
 	return "expected " + strings.Join(l.want, " or ") + ", got " + got
+}
+
+// come brings the actor, on its thread, to the check's directory.
+func (r *runner) come(a *actor) (err error) {
+	if a.apart { // the number of a descriptor says nothing to it
+		err = unix.Chdir(r.dir)
+	} else {
+		err = unix.Fchdir(r.dirFD)
+	}
+	if err == nil {
+		a.check = r.checks
+	}
+	return err
 }
 
 // enter makes the directory of the next check, writable for everybody.
@@ -160,6 +185,10 @@ func (r *runner) enter() error {
 
 // leave closes and removes everything the check left.
 func (r *runner) leave() error {
+	var late error
+	for _, a := range r.actors {
+		late = errors.Join(late, a.giveUp())
+	}
 	for _, m := range r.mapped {
 		unix.Munmap(m)
 	}
@@ -180,9 +209,9 @@ func (r *runner) leave() error {
 	}
 	unix.Close(r.dirFD)
 	if err := os.RemoveAll(r.dir); err != nil {
-		return fmt.Errorf("cleaning up: %w", err)
+		late = errors.Join(late, fmt.Errorf("cleaning up: %w", err))
 	}
-	return nil
+	return late
 }
 
 // abridge shortens a line with long names in it.

@@ -5,6 +5,7 @@ package main
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -13,13 +14,14 @@ import (
 
 // The language of the checks. A check is a name and lines
 //
-//	[TAG] USER: OPERATION ARGUMENT... => ERRNO|ERRNO
+//	[TAG] USER: soon OPERATION ARGUMENT... => ERRNO|ERRNO
 //
 // of which only the operation is obligatory: a line without a user is root's,
 // one without an errno must succeed, one with a tag is for that kind of file
-// system only.
+// system only, and one with soon may take a moment to come out so on those
+// that are late.
 
-//go:embed checks/*.txt checks/local/*.txt
+//go:embed checks/*.txt checks/local/*.txt checks/locks/*.txt
 var scripts embed.FS
 
 // check is one named scenario.
@@ -27,7 +29,7 @@ type check struct {
 	group, name string
 	why         string // why something else is expected over NFS
 	source      string // the script's file
-	local       bool   // not for NFS at all
+	only        string // "", or the tag of those file systems that have what it is about
 	lines       []line
 }
 
@@ -38,6 +40,7 @@ type line struct {
 	tag    string   // "" or the kind of file system the line is for
 	user   string   // name of a user
 	named  bool     // the script names that user
+	soon   bool     // on a file system that is late, the outcome may be another one for a moment
 	op     string   // key of operations
 	args   []string // expanded
 	want   []string // names of errnos, one of which must be got; "ok"
@@ -53,7 +56,7 @@ func (c *check) needsRoot() bool {
 		case "chown", "lchown", "mknod", "drop":
 			return true
 		}
-		return l.named && l.user != "second" && l.user != "third"
+		return l.named && l.user != "second" && l.user != "third" && l.user != "far"
 	})
 }
 
@@ -64,21 +67,22 @@ func (c *check) where() string {
 	return fmt.Sprintf("%s:%d", c.source, c.lines[0].number)
 }
 
-// localChecks are scripts about what NFS has not, or the client does by itself.
-const localChecks = "checks/local"
+// folders have the scripts, by what a file system must have for them: "local" is what NFS has not, or its client does
+// by itself, and "locks" are locks that exclude other hosts.
+var folders = map[string]string{"checks": "", "checks/local": "local", "checks/locks": "locks"}
 
 // allChecks parses the scripts in checks/ and writes and parses the generated ones.
 func allChecks() ([]*check, error) {
 	var all []*check
-	add := func(group, source, text string, local bool) error {
+	add := func(group, source, text, only string) error {
 		cs, err := parse(group, source, text)
 		for _, c := range cs {
-			c.local = local
+			c.only = only
 		}
 		all = append(all, cs...)
 		return err
 	}
-	for _, dir := range []string{"checks", localChecks} {
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
 		files, err := scripts.ReadDir(dir)
 		if err != nil {
 			return nil, err
@@ -91,19 +95,19 @@ func allChecks() ([]*check, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := add(strings.TrimSuffix(f.Name(), ".txt"), f.Name(), string(b), dir == localChecks); err != nil {
+			if err := add(strings.TrimSuffix(f.Name(), ".txt"), f.Name(), string(b), folders[dir]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	for _, g := range generators {
-		if err := add(g.group, "matrix", g.script(), false); err != nil {
-			return nil, err
-		}
-	}
-	for _, g := range localGenerators {
-		if err := add(g.group, "matrix", g.script(), true); err != nil {
-			return nil, err
+	for _, of := range []struct {
+		only string
+		all  []generator
+	}{{"", generators}, {"local", localGenerators}, {"locks", lockGenerators}} {
+		for _, g := range of.all {
+			if err := add(g.group, "matrix", g.script(), of.only); err != nil {
+				return nil, err
+			}
 		}
 	}
 	seen := map[string]bool{}
@@ -176,6 +180,9 @@ func parseLine(s string) (line, error) {
 			return l, fmt.Errorf("unknown user %s", who)
 		}
 		l.user, l.named, words = who, true, words[1:]
+	}
+	if len(words) > 0 && words[0] == "soon" {
+		l.soon, words = true, words[1:]
 	}
 	if len(words) == 0 {
 		return l, fmt.Errorf("no operation")

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +16,8 @@ import (
 
 // The users of the scripts. Linux keeps credentials per thread, so each user
 // is a goroutine locked to a thread of its own, which has changed its user and
-// groups with raw system calls (those of the Go library change all threads).
+// groups with raw system calls (those of the Go library change all threads). One of them may be on another host, which
+// is the name spaces of another process.
 
 // Groups.
 const (
@@ -30,20 +33,22 @@ type user struct {
 	gid    int
 	groups []int // supplementary
 	apart  bool  // has open files of its own, as another process has
+	far    bool  // is on another host, if there is one
 }
 
 // users are all of them. If an ordinary user runs the checks, it is root in those that do not name root.
 var users = []user{
-	{"root", 0, 0, nil, false},
-	{"alice", 2001, staff, []int{extra}, false},
-	{"bob", 2002, guests, nil, false},
-	{"carol", 2003, staff, nil, false},
-	{"dave", 2004, guests, []int{staff}, false},
+	{name: "root"},
+	{name: "alice", uid: 2001, gid: staff, groups: []int{extra}},
+	{name: "bob", uid: 2002, gid: guests},
+	{name: "carol", uid: 2003, gid: staff},
+	{name: "dave", uid: 2004, gid: guests, groups: []int{staff}},
 	// AUTH_SYS carries 16 supplementary groups; staff is the last of these 20
-	{"erin", 2005, guests, append(series(1000, 19), staff), false},
+	{name: "erin", uid: 2005, gid: guests, groups: append(series(1000, 19), staff)},
 	// root again, in other processes
-	{"second", 0, 0, nil, true},
-	{"third", 0, 0, nil, true},
+	{name: "second", apart: true},
+	{name: "third", apart: true},
+	{name: "far", apart: true, far: true},
 }
 
 func isUser(name string) bool {
@@ -73,15 +78,26 @@ type actor struct {
 	apart bool
 
 	handles map[string]int // open files, of those who are not apart together
+
+	thread int         // its id
+	waits  bool        // a call that waits was begun, and nobody has asked what became of it
+	inCall atomic.Bool // the call is about to be made, or was made
+	cut    atomic.Bool // a signal is sent that ends the call
+	result error       // of the call, once done is told
 }
 
-// newActor starts the thread of u, with an umask of 0.
-func newActor(u user) (*actor, error) {
+// newActor starts the thread of u, with an umask of 0. If u is on another host, and far is not 0, then it is on that of
+// the process far.
+func newActor(u user, far int) (*actor, error) {
 	a := &actor{jobs: make(chan func()), done: make(chan struct{}), check: -1, apart: u.apart}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		a.thread = unix.Gettid()
 		err := become(u)
+		if err == nil && u.far && far != 0 {
+			err = moveTo(far)
+		}
 		started <- err
 		if err != nil {
 			return
@@ -107,6 +123,21 @@ func (a *actor) do(f func()) {
 func (a *actor) stop() {
 	a.do(func() { unix.Chdir("/") })
 	close(a.jobs)
+}
+
+// moveTo takes the calling thread to the host of a process: its mounts, its network, and its name.
+func moveTo(process int) error {
+	for _, space := range []string{"net", "uts", "mnt"} {
+		name := fmt.Sprintf("/proc/%d/ns/%s", process, space)
+		fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = errors.Join(unix.Setns(fd, 0), unix.Close(fd))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // become gives the calling thread, and no other, a directory and umask of its

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -30,7 +32,7 @@ func (r *Report) WriteText(w io.Writer) {
 	for _, part := range []struct {
 		o     Outcome
 		title string
-	}{{Fail, "FAILURES"}, {Differ, "DIFFERENCES (the RFC recommends, or leaves the choice)"}, {Skip, "SKIPPED"}} {
+	}{{Fail, "FAILURES"}, {Differ, "DIFFERENCES (the RFC recommends, or leaves the choice)"}} {
 		if r.Count(part.o) == 0 {
 			continue
 		}
@@ -42,17 +44,51 @@ func (r *Report) WriteText(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
+	if r.Count(Skip) > 0 {
+		fmt.Fprint(w, "SKIPPED\n\n")
+		r.writeSkipped(w)
+		fmt.Fprintln(w)
+	}
 	r.writeTable(w)
 	if r.Left != "" {
 		fmt.Fprintf(w, "\nnot cleaned up: %s\n", r.Left)
 	}
 }
 
-func (x *Result) write(w io.Writer) {
-	if x.Outcome == Skip {
-		fmt.Fprintf(w, "%s: %s\n", x.ID(), x.Reason)
-		return
+// mostNamed is how many checks that were skipped for one reason are named, a line each. Of more their groups are.
+const mostNamed = 3
+
+// writeSkipped writes which checks were skipped, and why: a server without locks gets one line, and not a hundred.
+func (r *Report) writeSkipped(w io.Writer) {
+	because := map[string][]*Result{}
+	var reasons []string // in the order of the checks
+	for i := range r.Results {
+		if x := &r.Results[i]; x.Outcome == Skip {
+			if because[x.Reason] == nil {
+				reasons = append(reasons, x.Reason)
+			}
+			because[x.Reason] = append(because[x.Reason], x)
+		}
 	}
+	for _, reason := range reasons {
+		list := because[reason]
+		if len(list) <= mostNamed {
+			for _, x := range list {
+				fmt.Fprintf(w, "%s: %s\n", x.ID(), reason)
+			}
+			continue
+		}
+		var groups []string
+		for _, x := range list {
+			if !slices.Contains(groups, x.Group) {
+				groups = append(groups, x.Group)
+			}
+		}
+		fmt.Fprintf(w, "%d checks of %s: %s\n", len(list), strings.Join(groups, ", "), reason)
+	}
+}
+
+func (x *Result) write(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s (%s, %s)\n", x.ID(), x.Expect, x.Section, x.Level)
 	for _, s := range x.Sent {
 		fmt.Fprintf(w, "    sent  %s\n", s)

@@ -7,7 +7,7 @@ import glob, os, re, sys
 from command import options
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-LIMIT = 1308    # of what decides
+LIMIT = 1316    # of what decides
 # What the Go is for; of a folder all files but those in OTHER, or those that are named.
 ROLES = [
     ("decides", "which steps of verified code are taken, when, and what their answers mean",
@@ -26,23 +26,26 @@ ROLES = [
      {"ops/standby": ""}),
     ("mends", "a damaged volume that nobody serves (`tansy repair`), and a log without its header",
      {"offline/repair": "", "journal": "cut rebuild"}),
+    ("restores", "a volume from a backup, which check --data then reads before anybody is told that it is there; and what a backup holds",
+     {"offline/backup": ""}),
 ]
 OTHER = {   # on which it does not rest what is durable, or said to be
     # (nor on fs/internal/background, which decides when a volume works unasked)
     # names and numbers, and what is told to people; who a caller is; looking for damage; when blocks are freed, trimmed, and written anew,
     # by procedures that are proved for whatever they are told, and of which no client sees anything; what is read before it is asked for;
     # that there is room on the host: without it writes fail, as those of any device may; how much memory is for what; which calls come too
-    # late, as the volume is being closed: what these would commit verified code refuses
-    "fs": "errno limits api stat refusal meter tell least" " squash callid" " scrub overlay" " duties search trim renew"
-          " room ends" " close",
+    # late, as the volume is being closed: what these would commit verified code refuses; the volume as it was, which recovery makes, and codes tell
+    "fs": "errno limits api stat refusal meter tell least" " squash callid" " scrub overlay rest" " duties search trim renew"
+          " room ends" " close" " moment",
     "internal/runtime/dtxn": "mem" " alloc ends streams stretches hints" " errors stats" " room spare" " calls",        # for tests; hints, of which txn.s.dfy promises nothing
-    "journal": "inspect survey" " scrub" " errors stats" " spare codes" " memory" " calls",        # tansy check and repair; looking for damage
+    "journal": "inspect survey tree" " scrub" " errors stats" " spare codes" " memory" " calls",        # tansy check and repair; looking for damage
     "internal/runtime/dbytes": "race norace",                                   # for the race detector
     "nfs/oncrpc": "around call chunk conn hosts lone pace program server socket_darwin socket_linux stats tls write",   # who is served when
     "mount": "doc list device_linux holders_linux remount_linux system_darwin system_linux",    # what is mounted where
     "internal/runtime/dirlist": "dirlist",                                            # pages of a listing
     "disk": "check crash sim fault mem stats file_darwin"       # for tests, counters, a system for trying out alone
-            " holder_linux holder_other",                       # for messages
+            " holder_linux holder_other"                        # for messages
+            " moment spill blockset",                           # what a device held, which codes tell from anything else
 }
 BEGIN, END = "<!-- verified/tools/unproved.py -w -->\n", "<!-- end -->\n"
 

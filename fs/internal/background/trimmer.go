@@ -19,6 +19,8 @@ type Spares interface {
 	Zero(runs []dtxn.Run) error
 	// Closing tells that the file system is being closed.
 	Closing() bool
+	// InMoments tells that moments of the file system are open: of a block that is discarded they may need what it held.
+	InMoments() bool
 }
 
 // Trimmer gives the room of free blocks back to the host of the volume: holes in an image,
@@ -111,6 +113,9 @@ func (t *Trimmer) loop() {
 func (t *Trimmer) turn() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.v.InMoments() { // what is remembered waits
+		return nil
+	}
 	t.paced = true
 	sys := t.sys
 	if len(t.wait) == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/fs/blocks/regions"
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
@@ -18,11 +19,14 @@ type zeroed struct {
 	times   map[uint64]int
 	largest uint64 // of the transactions, in blocks
 	left    int    // transactions before the volume is closed; below 0: it is not
+	moments bool   // moments of it are open
 }
 
 func (v *zeroed) OtherCommits() int64 { return 0 }
 
 func (v *zeroed) Closing() bool { return v.left == 0 }
+
+func (v *zeroed) InMoments() bool { return v.moments }
 
 func (v *zeroed) Zero(runs []dtxn.Run) error {
 	v.left--
@@ -49,13 +53,7 @@ func TestTrimAll(t *testing.T) {
 	g := planned(t).Geometry()
 	data := dtxn.Run{Start: g.Data0(), End: g.Data1()}
 	for _, left := range []int{-1, 3} {
-		sys := dtxn.NewMem(g.Data1()+1, dtxn.Layout{
-			Maps: [2]dtxn.Bitmap{
-				dtxn.Blocks: {Start: g.BlockBitmap(), First: data.Start, Limit: data.End},
-				dtxn.Inodes: {Start: g.InodeBitmap(), First: 3, Limit: g.Ninode()},
-			},
-			Places: regions.Of(g),
-		})
+		sys := inMemory(g)
 		used := map[uint64]bool{} // each second block of some, and one far away: between the former no run is long enough
 		for i := range uint64(30) {
 			used[data.Start+100+2*i] = true
@@ -104,5 +102,34 @@ func TestTrimAll(t *testing.T) {
 		if err := sys.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// inMemory is the transactions of an empty volume.
+func inMemory(g volumegeometry.Geometry) *dtxn.System {
+	return dtxn.NewMem(g.Data1()+1, dtxn.Layout{
+		Maps: [2]dtxn.Bitmap{
+			dtxn.Blocks: {Start: g.BlockBitmap(), First: g.Data0(), Limit: g.Data1()},
+			dtxn.Inodes: {Start: g.InodeBitmap(), First: 3, Limit: g.Ninode()},
+		},
+		Places: regions.Of(g),
+	})
+}
+
+// Nothing is trimmed while a moment of the volume is open, and all that was to be is after that.
+func TestTrimInMoment(t *testing.T) {
+	g := planned(t).Geometry()
+	sys := inMemory(g)
+	v := &zeroed{sys: sys, times: map[uint64]int{}, left: -1, moments: true}
+	trim := NewTrimmer(v, sys, nil, g.Data0(), slog.New(slog.DiscardHandler))
+	for _, open := range []bool{true, false} {
+		v.moments = open
+		if err := trim.turn(); err != nil || open != (len(v.times) == 0) {
+			t.Errorf("a moment is open: %v; %d blocks were trimmed: %v", open, len(v.times), err)
+		}
+	}
+	trim.Close()
+	if err := sys.Close(); err != nil {
+		t.Error(err)
 	}
 }

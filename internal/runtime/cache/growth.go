@@ -14,6 +14,7 @@ import (
 const (
 	readyAtOnce = 64 << 20 / dbytes.BlkSize // slots
 	growthRests = 3                         // times as long as it has worked
+	fewest      = 8                         // slots made ready at once
 )
 
 // grown takes one more slot into use, if one is ready. What is not is being made so.
@@ -44,10 +45,11 @@ func (c *Cache) growBeside() {
 	time.AfterFunc(growthRests*time.Since(begin), func() { c.growing.Store(false) })
 }
 
-// grow makes the next slots ready.
+// grow makes the next slots ready: as many as there are, but at least a few, for a cache that is hardly used, and at
+// most populated.
 func (c *Cache) grow() {
 	n := int(c.ready.Load())
-	end := min(n+populated, len(c.blocks))
+	end := min(n+min(max(n, fewest), populated), len(c.blocks))
 	populate(c.blocks[n:end])
 	c.ready.Store(int64(end))
 }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tansy/disk"
+	"tansy/ops/control"
+)
+
+// controlling is how other programs of this machine reach a volume that is open here: flags of serve and mount.
+type controlling struct {
+	at    string   // the folder of the sockets; "": the usual one
+	spill byteSize // of what is kept for moments, on disk
+}
+
+// noControl is the value of --control for no sockets.
+const noControl = "none"
+
+func (c *controlling) flags(f *flagSet) {
+	c.spill = disk.DefaultMomentSpill
+	f.StringVar(&c.at, "control", "", "folder `DIR` for the socket of each volume, over which tansy check and tansy grow "+
+		"reach it while it is in use, or none (default /run/tansy for root, else that of the service or the session)")
+	f.Var(&c.spill, "moment-spill", "keep up to so much of what is overwritten while a check or a backup reads the "+
+		"volume as it was, in a file in $TMPDIR or /var/tmp, after the first 64M; with more, that ends")
+}
+
+// wrong says what is wrong with the flags, or nothing.
+func (c *controlling) wrong() string {
+	if c.spill < disk.BlockSize {
+		return fmt.Sprintf("--moment-spill %v is too little: give 1G, for instance", &c.spill)
+	}
+	return ""
+}
+
+// moments says what is kept for moments.
+func (c *controlling) moments() disk.MomentOptions { return disk.MomentOptions{Spill: uint64(c.spill)} }
+
+// serve has programs reach a volume. Where nobody has chosen the folder it is no error if it cannot be used.
+func (c *controlling) serve(v *volume) error {
+	dir := c.at
+	if dir == "" {
+		dir = control.Dir()
+	}
+	if dir == "" || dir == noControl {
+		return nil
+	}
+	s, err := control.Serve(dir, control.Volume{ID: v.fs.VolumeID(), Take: v.fs.Moment, Source: v.source()}, v.log)
+	switch {
+	case err == nil:
+		v.control = s
+	case c.at != "":
+		return fmt.Errorf("--control: %w", err)
+	default:
+		v.log.Warn("tansy check, backup, and grow cannot reach the volume while it is in use", "err", err)
+	}
+	return nil
+}
+
+// socketOf is the socket of the server of this machine that has a volume; ok: there is one that we may use.
+func socketOf(name string) (socket string, ok bool) {
+	if remote(name) {
+		return "", false
+	}
+	id, err := control.VolumeOf(name)
+	if err != nil {
+		return "", false
+	}
+	return control.Find("", id)
+}
+
+// openToRead opens a volume as openVolume does, read-only. One that is in use on this machine it has as it is at one
+// moment, from the program that uses it, with a word about that for warn.
+func openToRead(ctx context.Context, name string, warn func(error)) (device, error) {
+	d, err := openVolume(name, disk.FileOptions{ReadOnly: true, Warn: warn})
+	id, none := [16]byte{}, error(nil)
+	switch {
+	case err == nil && remote(name): // which others may have open for all that
+		id, none = control.VolumeOn(d)
+	case errors.Is(err, disk.ErrLocked):
+		id, none = control.VolumeOf(name)
+	default:
+		return d, err
+	}
+	socket, ok := control.Find("", id)
+	if none != nil || !ok {
+		return d, err
+	}
+	if err == nil {
+		d.Close()
+	}
+	m, err := control.Take(ctx, socket)
+	if err != nil {
+		return nil, err
+	}
+	if m.Volume != id {
+		return nil, errors.Join(fmt.Errorf("%s: the server on %s has another volume", name, socket), m.Close())
+	}
+	warn(fmt.Errorf("%s is in use: what follows is about what it was at %s", name, m.When.Format("15:04:05")))
+	return atMoment{m, name}, nil
+}
+
+// atMoment is a moment of a volume in use, as a device.
+type atMoment struct {
+	*control.Moment
+	name string
+}
+
+// Path returns the name of the volume.
+func (t atMoment) Path() string { return t.name }
+
+// Check implements device. A moment that is lost says so when it is read.
+func (t atMoment) Check() error { return nil }
+
+// Discards implements device.
+func (t atMoment) Discards() bool { return false }
+
+// askInUse has the program of this machine that has a volume open grow it; asked: there is one.
+func (o *growth) askInUse(f *flagSet, name string) (code int, asked bool) {
+	socket, ok := socketOf(name)
+	if !ok {
+		return 0, false
+	}
+	return o.askAt(f, control.Client(socket), control.URL("/grow")), true
+}

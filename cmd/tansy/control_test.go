@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	tansyfs "tansy/fs"
+	"tansy/test/kit/nfsclient"
+)
+
+// changing has a client overwrite and remove files until stop is called.
+func changing(t *testing.T, addr string) (stop func()) {
+	t.Helper()
+	c, err := nfsclient.Mount(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quit, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer c.Close()
+		for i := byte(0); ; i++ {
+			select {
+			case <-quit:
+				ended <- nil
+				return
+			default:
+			}
+			name := []byte{'f', 'a' + i%5}
+			n, err := c.Create(&tansyfs.Cred{}, c.Root(), name, tansyfs.Unchecked, &tansyfs.SetAttr{}, 0)
+			if err == nil {
+				_, _, _, err = c.Write(&tansyfs.Cred{}, n.Handle, 0, bytes.Repeat([]byte{i}, 300_000), tansyfs.FileSync)
+			}
+			if err == nil && i%3 == 0 {
+				_, err = c.Remove(&tansyfs.Cred{}, c.Root(), name)
+			}
+			if err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		if err := <-ended; err != nil {
+			t.Errorf("a client, meanwhile: %v", err)
+		}
+	}
+}
+
+// A volume that is served is checked beside its clients, and grows, by the name of its image; also when a server that
+// was killed has left its socket there. By one without a socket that is refused.
+func TestServedByName(t *testing.T) {
+	t.Parallel()
+	img := newImage(t, "--max-size", "1G")
+	for range 2 {
+		p := startServe(t, "--volume", img)
+		stop := changing(t, p.addr)
+		for range 3 {
+			code, said := tool(t, "check", img, "--data")
+			if code != exitOK || !strings.Contains(said, "clean") || !strings.Contains(said, "is in use: what follows") {
+				t.Errorf("check: exit code %d\n%s", code, said)
+			}
+		}
+		p.says(t, "a moment of the volume ends")
+		stop()
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+	}
+	p := startServe(t, "--volume", img)
+	if code, said := tool(t, "grow", img, "--size", "32M"); code != exitOK || !strings.Contains(said, "has 32M now") {
+		t.Errorf("grow: exit code %d\n%s", code, said)
+	}
+	if code, said := tool(t, "grow", img, "--size", "8M"); code != exitUsage || !strings.Contains(said, "smaller") {
+		t.Errorf("grow to less: exit code %d\n%s", code, said)
+	}
+	socket, ok := socketOf(img)
+	p.stop(t)
+	if _, err := os.Lstat(socket); !ok || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket %q is left: %v", socket, err)
+	}
+	p = startServe(t, "--volume", img, "--control", "none")
+	for _, args := range [][]string{{"check", img}, {"grow", img}} {
+		if code, said := tool(t, args...); code == exitOK || !strings.Contains(said, "in use by another server") {
+			t.Errorf("%v without a socket: exit code %d\n%s", args, code, said)
+		}
+	}
+	p.stop(t)
+}
+
+// A folder for sockets that is not good enough is refused if it was asked for, and else warned of.
+func TestControlFolder(t *testing.T) {
+	t.Parallel()
+	img := newImage(t)
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags []string
+		code  int
+		says  string
+	}{
+		{[]string{"--control", open}, exitFailure, "--control: " + open},
+		{[]string{"--moment-spill", "0"}, exitUsage, "--moment-spill 0 is too little"},
+	} {
+		code, said := tool(t, append([]string{"serve", "--volume", img, "--listen", "127.0.0.1:0"}, c.flags...)...)
+		if code != c.code || !strings.Contains(said, c.says) {
+			t.Errorf("%v: exit code %d\n%s", c.flags, code, said)
+		}
+	}
+	p := newServe("--volume", img)
+	p.cmd.Env = append(p.cmd.Env, "RUNTIME_DIRECTORY="+open)
+	p.start(t)
+	p.says(t, "cannot reach the volume while it is in use")
+	p.stop(t)
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"tansy/disk"
+	tansyfs "tansy/fs"
+	volbackup "tansy/offline/backup"
+	volcheck "tansy/offline/check"
+)
+
+func restore() (*flagSet, action) {
+	f := newFlags("restore", "BACKUP|- VOLUME [flags]", `
+  tansy restore /backup/data data.img
+                                the last backup in the folder, as a new image
+  tansy restore /backup/data/2026-11-30T04-45-12Z.backup data.img
+                                an earlier one
+  tansy restore /backup/data data.img --size 200G
+                                with more room, if the volume can grow
+  tansy restore /backup/data /dev/sdb --force
+                                on a device; what was on it is lost
+  ssh host tansy backup data.img - | tansy restore - data.img
+                                from another machine
+
+exit codes:
+  0  restored
+  1  failed; or the volume is there, and some of it is damaged, as the backup
+     is: which files is printed; or it is there, and that could not be printed
+  2  wrong arguments, such as a size that is too small
+  129, 130, 143
+     interrupted by SIGHUP, SIGINT (Ctrl-C), or SIGTERM: what is left is said
+
+The volume gets its superblock last: an interrupted run leaves none. Then all of
+it is read and checked, unless --no-check is given. It is the volume that was
+backed up, with its UUID: clients may keep it mounted, but those that have files
+of later days open may find others in their place, and should mount it anew. Do
+not serve both.
+`)
+	var size byteSize
+	f.Var(&size, "size", "size of a new image file (default: what the volume had)")
+	force := f.Bool("force", false, "make the volume even where something exists already")
+	unchecked := f.Bool("no-check", false, "do not check the volume afterwards")
+	quiet := f.Bool("q", false, "print nothing but problems")
+	ignoreFstab := f.Bool("ignore-fstab", false, ignoreFstabUsage)
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 2, 2)
+		if done {
+			return code
+		}
+		if err := strange(pos[1]); err != nil {
+			return misused(f, err.Error())
+		}
+		if what := zero(f, "size"); what != "" {
+			return misused(f, what)
+		}
+		r := restoring{from: pos[0], to: pos[1], force: *force, check: !*unchecked, quiet: *quiet,
+			image: image{size: uint64(size), ignoreFstab: *ignoreFstab, warn: warning("restore")}}
+		ctx, stop := untilInterrupted()
+		defer stop()
+		begun := time.Now()
+		if err := r.run(ctx); err != nil {
+			return fail("restore", r.left(err))
+		}
+		return r.tell(time.Since(begun))
+	}
+}
+
+// restoring is a volume that is to be restored.
+type restoring struct {
+	from, to            string
+	force, check, quiet bool
+	image               image
+
+	isNew, wrote bool
+	lost         uint64
+	grown        tansyfs.Growth
+	report       volcheck.Report
+}
+
+// open opens what is restored. A read of standard input ends with ctx.
+func (r *restoring) open(ctx context.Context) (b volbackup.Backup, end func() error, err error) {
+	if r.from == "-" {
+		in, out := io.Pipe()
+		context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })
+		go func() {
+			_, err := io.Copy(out, os.Stdin)
+			out.CloseWithError(err)
+		}()
+		s, err := volbackup.NewStream(in)
+		if err != nil {
+			return nil, nil, fmt.Errorf("standard input: %w", err)
+		}
+		return s, func() error { return nil }, nil
+	}
+	c, err := volbackup.Open(r.from)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, flaw := range c.Flaws() {
+		r.image.warn(flaw)
+	}
+	return c, c.Close, nil
+}
+
+// run restores the volume.
+func (r *restoring) run(ctx context.Context) error {
+	b, end, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	var p *progress
+	report := func(string, uint64, uint64) {}
+	if !r.quiet {
+		p = newProgress(os.Stderr, time.Now)
+		defer func() { fmt.Fprint(os.Stderr, p.clear) }()
+		report = p.report
+	}
+	fill := func(d device, zeroed bool) error {
+		r.wrote = d.Size() >= b.Info().Room
+		o := volbackup.RestoreOptions{Zeroed: zeroed,
+			Progress: func(done, total uint64) { report("restore", done, total) }}
+		if r.lost, err = volbackup.Restore(ctx, d, b, o); err != nil {
+			return err
+		}
+		return r.finish(ctx, d, report)
+	}
+	least := b.Info().Room * disk.BlockSize
+	if r.isNew = !remote(r.to) && missing(r.to); !r.isNew {
+		return r.enough(r.image.overwrite(r.to, r.force, fill), least)
+	}
+	if r.image.size == 0 {
+		r.image.size = least
+	}
+	return r.image.makeOf(r.to, func(bytes uint64) error {
+		if bytes < least {
+			return wrongArgument{fmt.Errorf("the volume needs %d bytes: give --size %d, or leave it out", least, least)}
+		}
+		return nil
+	}, fill)
+}
+
+// enough says what to do about a device that is too small.
+func (r *restoring) enough(err error, least uint64) error {
+	if errors.Is(err, volbackup.ErrTooSmall) {
+		return wrongArgument{fmt.Errorf("%s: %w", r.to, err)}
+	}
+	return err
+}
+
+// finish has the volume on d use what is behind it, if it can, and checks it.
+func (r *restoring) finish(ctx context.Context, d device, report func(string, uint64, uint64)) error {
+	var err error
+	r.grown, err = tansyfs.Grow(d, tansyfs.GrowOptions{})
+	if err != nil && !errors.Is(err, tansyfs.ErrFixedSize) && !errors.Is(err, tansyfs.ErrNoMore) {
+		return err
+	}
+	if !r.check {
+		return nil
+	}
+	r.report, err = volcheck.Volume(d, volcheck.Options{Data: true, Progress: func(pass string, done, total uint64) {
+		report("check: "+pass, done, total)
+	}})
+	if ctx.Err() != nil { // it is complete, but nobody has seen all of it
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// left adds to an error what there is after an interruption.
+func (r *restoring) left(err error) error {
+	by := new(interrupted)
+	if !errors.As(err, by) {
+		return err
+	}
+	switch {
+	case r.isNew:
+		return fmt.Errorf("%w: %s is not made, and nothing of it is left", *by, shown(r.to))
+	case r.wrote:
+		return fmt.Errorf("%w: what %s held is lost: restore it again", *by, shown(r.to))
+	}
+	return fmt.Errorf("%w: %s is as it was", *by, shown(r.to))
+}
+
+// tell says what was done, and what is damaged, and returns the exit code.
+func (r *restoring) tell(took time.Duration) int {
+	for _, p := range r.report.Problems {
+		fmt.Fprintln(stdout, p)
+	}
+	line, code := fmt.Sprintf("%s: restored %s from %s in %.1f s", shown(r.to), about(r.grown.After.Bytes),
+		shown(r.from), took.Seconds()), exitOK
+	switch n := uint64(len(r.report.Problems)) + r.report.Unlisted; {
+	case n > 0:
+		line += ", damaged, " + count(n, "problem", "problems")
+		code = exitFailure
+	case r.lost > 0:
+		line += ", damaged: the backup is not as it was written in " + count(r.lost, "place", "places")
+		code = exitFailure
+	case r.check:
+		line += ", clean"
+	default:
+		line += ", not checked"
+	}
+	if r.grown.After != r.grown.Before {
+		line += fmt.Sprintf("; it had %s", about(r.grown.Before.Bytes))
+	}
+	if !r.quiet || code != exitOK {
+		stdout.conclude("%s", line)
+	}
+	return code
+}
