@@ -147,11 +147,10 @@ const saveStep = 256
 // them next.
 func (m *Moments) save(a, n uint64) {
 	held := m.list()
-	size := m.Disk.Size()
-	if len(held) == 0 || a > size || n > size-a { // the device refuses what is out of range
+	if len(held) == 0 {
 		return
 	}
-	for end := a + n; a < end; a += saveStep {
+	for end := min(a+n, m.Disk.Size()); a < end; a += saveStep { // the device refuses what is out of range
 		m.saveSome(held, a, min(saveStep, end-a))
 	}
 }

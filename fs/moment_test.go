@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -112,6 +113,7 @@ func TestMomentUnderLoad(t *testing.T) {
 				moments = append(moments, taken{w, from, events.Add(1)})
 				mustCheck(t, w.AtRest())
 			}
+			runtime.Gosched()
 			continue
 		}
 		break

@@ -42,9 +42,10 @@ exit codes:
   129, 130, 143
      interrupted by SIGHUP, SIGINT (Ctrl-C), or SIGTERM: what is left is said
 
-The volume is only read, and must not be in use by a server. Each block is
-compared with the code that the volume has of it, and each file of the backup
-has checksums. A file has its name when it is durable. It holds the secrets of
+The volume is only read. Of one that is served or mounted on this machine, by
+the same user or for root, it is what that holds at one moment; it goes on to be
+used. Each block is compared with the code that the volume has of it, and each
+file of the backup has checksums. A file has its name when it is durable. It holds the secrets of
 the volume. tansy restore makes a volume of it; tansy check, dump, serve and
 mount --read-only take the folder, or one of its files, for the volume.
 `)
@@ -119,7 +120,7 @@ type backingUp struct {
 // run makes the backup.
 func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 	b.begun = time.Now()
-	d, err := openVolume(b.volume, disk.FileOptions{ReadOnly: true, Warn: warning("backup")})
+	d, err := openToRead(ctx, b.volume, warning("backup"))
 	if err != nil {
 		return r, err
 	}

@@ -20,8 +20,8 @@ const noControl = "none"
 
 func (c *controlling) flags(f *flagSet) {
 	c.spill = disk.DefaultMomentSpill
-	f.StringVar(&c.at, "control", "", "folder `DIR` for the socket of each volume, over which tansy check and tansy grow "+
-		"reach it while it is in use, or none (default /run/tansy for root, else that of the service or the session)")
+	f.StringVar(&c.at, "control", "", "folder `DIR` for the socket of each volume, over which tansy backup, check, and "+
+		"grow reach it while it is in use, or none (default /run/tansy for root, else that of the service or the session)")
 	f.Var(&c.spill, "moment-spill", "keep up to so much of what is overwritten while a check or a backup reads the "+
 		"volume as it was, in a file in $TMPDIR or /var/tmp, after the first 64M; with more, that ends")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,4 +121,58 @@ func TestControlFolder(t *testing.T) {
 	p.start(t)
 	p.says(t, "cannot reach the volume while it is in use")
 	p.stop(t)
+}
+
+// A volume that is served is backed up beside its clients, in a chain, and each backup is a volume with what was
+// acknowledged before.
+func TestBackupServed(t *testing.T) {
+	t.Parallel()
+	img, to := newImage(t), filepath.Join(t.TempDir(), "backups")
+	p := startServe(t, "--volume", img)
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	stop := changing(t, p.addr)
+	var files []string // in their order; those of one second have other names
+	for i := range 3 {
+		name := []byte{'k', 'a' + byte(i)}
+		if _, err := c.Create(&tansyfs.Cred{}, c.Root(), name, tansyfs.Guarded, &tansyfs.SetAttr{}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if code, said := tool(t, "backup", img, to); code != exitOK || !strings.Contains(said, "is in use: what follows") {
+			t.Fatalf("backup: exit code %d\n%s", code, said)
+		}
+		all, err := filepath.Glob(to + "/*")
+		all = slices.DeleteFunc(all, func(f string) bool { return slices.Contains(files, f) })
+		if err != nil || len(all) != 1 {
+			t.Fatalf("backup %d is %q: %v", i, all, err)
+		}
+		files = append(files, all...)
+	}
+	stop()
+	p.stop(t)
+	for i, file := range files {
+		image := filepath.Join(t.TempDir(), "restored.img")
+		if code, said := tool(t, "restore", file, image); code != exitOK {
+			t.Fatalf("restore: exit code %d\n%s", code, said)
+		}
+		if code, said := tool(t, "check", image, "--data"); code != exitOK {
+			t.Errorf("check: exit code %d\n%s", code, said)
+		}
+		q := startServe(t, "--volume", image, "--control", "none")
+		r, err := nfsclient.Mount(q.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range 3 {
+			_, err := r.Lookup(&tansyfs.Cred{}, r.Root(), []byte{'k', 'a' + byte(k)})
+			if there := err == nil; there != (k <= i) {
+				t.Errorf("backup %d: file %d: %v", i, k, err)
+			}
+		}
+		r.Close()
+		q.stop(t)
+	}
 }

@@ -40,24 +40,31 @@ func lent(unused uint64) int64 { return int64(min(unused/2, maxLent)) }
 // balanceStep is the least change of Go's limit, in bytes: each stops all goroutines for a moment.
 const balanceStep = 1 << 20
 
+// perMoment is what Go needs for a moment of a volume, in bytes: its transactions, and the bits of blocks.
+const perMoment = 16 << 20
+
+// ofMoments is what Go may take beyond its limit for moments: there are none most of the time.
+func ofMoments(m tansyfs.Moments) int64 { return int64(m.Open)*perMoment + int64(m.Memory) }
+
 // balance shares limit, which is for all but the caches, between Go and what lies outside of its heap: the data of
 // WRITEs that are not home yet. And it lets Go have memory that the caches do not use yet, so that the garbage
-// collector has less to do. It returns when stop is done.
+// collector has less to do; and what moments take, which nobody has counted. It returns when stop is done.
 func balance(stop context.Context, limit int64, volumes []*volume) {
 	t := time.NewTicker(balanceEvery)
 	defer t.Stop()
 	used := make([]int, len(volumes)) // blocks, at the most: what was used stays with the cache
 	last := limit
 	for {
-		unused := 0
+		unused, moments := 0, int64(0)
 		for i, v := range volumes {
 			if v.fs != nil {
 				j := v.fs.Stats().Journal
 				used[i] = max(used[i], j.Cached)
 				unused += max(0, j.CacheLimit-used[i])
+				moments += ofMoments(v.fs.Moments())
 			}
 		}
-		now := limit + lent(uint64(unused)<<12) - tansyfs.WriteMemory()
+		now := limit + lent(uint64(unused)<<12) - tansyfs.WriteMemory() + moments
 		if now < last || now >= last+balanceStep {
 			debug.SetMemoryLimit(now)
 			last = now

@@ -153,6 +153,57 @@ func TestChains(t *testing.T) {
 	}
 }
 
+// Where a list is damaged, nothing is known of the blocks between its first and its last, and all is of others.
+func TestDamagedList(t *testing.T) {
+	var b bytes.Buffer
+	w, err := newWriter(&b, Info{ID: ID{1}, Size: 5000, Room: 5000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.Repeat([]byte{7}, disk.BlockSize)
+	for _, from := range []uint64{0, 1000, 3000} {
+		for a := range uint64(perHead) {
+			if err := w.add(entry{from + a, stored, crc(data)}, data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.add(entry{4999, stored, crc(data)}, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	b.Bytes()[w.segments[1].at*disk.BlockSize+100] ^= 1
+	c, err := chainOf([]*file{reopened(t, b.Bytes(), "damaged")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, disk.BlockSize)
+	for a, lost := range map[uint64]bool{0: false, 500: false, 999: false, 1000: true, 1250: true, 1251: false, 3000: false} {
+		if err := c.ReadAt(a, [][]byte{buf}); errors.Is(err, ErrDamaged) != lost || (err != nil) != lost {
+			t.Errorf("block %d: %v", a, err)
+		}
+	}
+	if next, err := c.NextData(perHead); next != 1000 || err != nil {
+		t.Errorf("the next data: %d, %v", next, err)
+	}
+	places, blocks := 0, 0
+	if err := c.each(func(e entry, _ []byte) error {
+		if e.kind == lost {
+			places++
+			if e.block != 1000 || e.end() != 1000+perHead {
+				t.Errorf("lost: %+v", e)
+			}
+		} else {
+			blocks++
+		}
+		return nil
+	}); err != nil || places != 1 || blocks != 2*perHead+1 {
+		t.Errorf("%d places are lost, and %d blocks are there (%v)", places, blocks, err)
+	}
+}
+
 // A merge of what does not belong together is refused, and so is a chain.
 func TestForeignChains(t *testing.T) {
 	r := drawn(t)

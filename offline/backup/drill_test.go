@@ -41,6 +41,7 @@ func TestDrill(t *testing.T) {
 		for i, path := range paths {
 			c := chain(t, path)
 			clean(t, path, deviceIn(t, c))
+			onePlace(t, c)
 			sameTree(t, path+" as it lies", trees[i], treeOf(t, deviceIn(t, c)))
 			v := restored(t, c, i%2 == 1)
 			clean(t, path+" restored", v)
@@ -50,6 +51,22 @@ func TestDrill(t *testing.T) {
 			t.Errorf("the last backup of the folder is %s, and not %s", c.Name(), paths[rounds-1])
 		}
 		w.close()
+	}
+}
+
+// onePlace makes sure that of the two blocks of a page of the tree of codes one is stored at most.
+func onePlace(t *testing.T, c *Chain) {
+	t.Helper()
+	s, err := superOf(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range s.Pages() {
+		_, first, _, err1 := c.find(1 + 2*p)
+		_, second, _, err2 := c.find(2 + 2*p)
+		if err1 != nil || err2 != nil || first.hasData() && second.hasData() {
+			t.Errorf("%s: page %d: %+v, %+v (%v, %v)", c.Name(), p, first, second, err1, err2)
+		}
 	}
 }
 

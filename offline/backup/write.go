@@ -104,20 +104,17 @@ var ErrOtherVolume = errors.New("the backup is of another volume")
 
 // baseOf is the chain that a backup of now is to add to, as a volume.
 func baseOf(base *Chain, now *source) (*source, error) {
-	if id := volumeend.UUID(now.super); base.Info().Volume != id {
-		return nil, fmt.Errorf("%s: %w: its UUID is %x, and that of this volume %x", base.Name(), ErrOtherVolume,
-			base.Info().Volume, id)
-	}
 	s, err := superOf(base)
+	if err == nil && key(s) != key(now.super) {
+		return nil, fmt.Errorf("%s: %w: its UUID is %x, and that of this volume %x", base.Name(), ErrOtherVolume,
+			base.Info().Volume, volumeend.UUID(now.super))
+	}
 	var before *source
 	if err == nil {
 		before, err = newSource(base, s)
 	}
 	if err != nil {
 		return nil, unusable(base, err)
-	}
-	if key(before.super) != key(now.super) {
-		return nil, fmt.Errorf("%s: %w: it has the UUID of this one, and another key or layout", base.Name(), ErrOtherVolume)
 	}
 	return before, nil
 }

@@ -82,20 +82,104 @@ func change(t *testing.T, d disk.Disk, do func(v *fs.FS)) {
 // A block that was free has the same code when the same contents are written there again: it is stored all the same.
 // And what is free is not stored, though it has a code.
 func TestSameContentsAgain(t *testing.T) {
-	contents := bytes.Repeat([]byte("same"), 8*disk.BlockSize/4)
-	folder := t.TempDir()
-	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", contents) })
-	_, first := add(t, folder, rest(t, d), false)
-	change(t, d, func(v *fs.FS) { remove(t, v, "a") })
-	_, without := add(t, folder, rest(t, d), true)
-	if without.Stored+8 > first.Stored {
-		t.Errorf("%d blocks with the file, and %d without", first.Stored, without.Stored)
+	const files, blocks = 80, 10 // some pages have the codes of these alone; each is freed at once
+	contents := bytes.Repeat([]byte("same"), blocks*disk.BlockSize/4)
+	fill := func(v *fs.FS) {
+		for i := range files {
+			put(t, v, fmt.Sprint("f", i), contents)
+		}
 	}
-	change(t, d, func(v *fs.FS) { put(t, v, "b", contents) })
+	folder := t.TempDir()
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) {
+		fill(v)
+		crowd(t, v) // so that the same blocks are taken again
+	})
+	_, first := add(t, folder, rest(t, d), false)
+	for round := 0; ; round++ {
+		change(t, d, func(v *fs.FS) {
+			for i := range files {
+				remove(t, v, fmt.Sprint("f", i))
+			}
+		})
+		_, without := add(t, folder, rest(t, d), true)
+		if without.Stored+files*blocks > first.Stored {
+			t.Errorf("%d blocks with the files, and %d without", first.Stored, without.Stored)
+		}
+		before := chain(t, folder)
+		change(t, d, fill)
+		add(t, folder, rest(t, d), false)
+		c := chain(t, folder)
+		clean(t, "the backup", deviceIn(t, c))
+		sameTree(t, "the backup", treeOf(t, d), treeOf(t, deviceIn(t, c)))
+		if unchanged(t, before, c) || t.Failed() {
+			return
+		}
+		if round == 50 { // pages change their places with each installation, which is in their codes
+			t.Fatal("no page with the codes of blocks that are in use again is the same")
+		}
+	}
+}
+
+// unchanged tells whether a page has the codes of blocks that were free before, and are in use now, and is the same.
+func unchanged(t *testing.T, before, now *Chain) bool {
+	t.Helper()
+	s, err := superOf(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := newSource(before, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := newSource(now, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a := s.Geometry().Data0(); a < s.Geometry().Data1(); a++ {
+		was, err1 := old.used(a)
+		used, err2 := is.used(a)
+		p, err3 := old.snap.Codes(is.snap.PageOf(a))
+		q, err4 := is.snap.Codes(is.snap.PageOf(a))
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			t.Fatal(err)
+		}
+		if !was && used && bytes.Equal(p.Data, q.Data) {
+			return true
+		}
+	}
+	return false
+}
+
+// A block that became zeros has none of its former contents.
+func TestZerosAgain(t *testing.T) {
+	folder := t.TempDir()
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", bytes.Repeat([]byte{1}, 20*disk.BlockSize)) })
+	add(t, folder, rest(t, d), false)
+	change(t, d, func(v *fs.FS) {
+		n, err := v.Lookup(root, v.Root(), []byte("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := v.Write(root, n.Handle, 0, make([]byte, 10*disk.BlockSize), fs.FileSync); err != nil {
+			t.Fatal(err)
+		}
+	})
 	add(t, folder, rest(t, d), false)
 	c := chain(t, folder)
-	clean(t, "the backup", deviceIn(t, c))
-	sameTree(t, "the backup", treeOf(t, d), treeOf(t, deviceIn(t, c)))
+	clean(t, "zeros again", deviceIn(t, c))
+	sameTree(t, "zeros again", treeOf(t, d), treeOf(t, restored(t, c, true)))
+}
+
+// crowd makes a file that takes all the room there is.
+func crowd(t *testing.T, v *fs.FS) {
+	t.Helper()
+	n, err := v.Create(root, v.Root(), []byte("crowd"), fs.Guarded, nil, 0)
+	for at := uint64(0); err == nil; at += disk.BlockSize {
+		_, _, _, err = v.Write(root, n.Handle, at, bytes.Repeat([]byte{1}, disk.BlockSize), fs.Unstable)
+	}
+	if err != fs.ErrNoSpc {
+		t.Fatal(err)
+	}
 }
 
 // What did not change is not stored again, nor even read.
@@ -268,11 +352,9 @@ func TestDamagedSuperblock(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s, err := NewStream(bytes.NewReader(full(t, rest(t, d))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := restored(t, s, true)
+		path, _ := add(t, t.TempDir(), rest(t, d), false)
+		clean(t, "the backup", deviceIn(t, chain(t, path)))
+		v := restored(t, chain(t, path), true)
 		clean(t, "restored", v)
 		sameTree(t, "restored", want, treeOf(t, v))
 	}
@@ -292,6 +374,10 @@ func TestOtherVolume(t *testing.T) {
 		if _, _, err := f.Backup(context.Background(), rest(t, other), full, Options{}); !errors.Is(err, ErrOtherVolume) {
 			t.Errorf("full %v: %v", full, err)
 		}
+	}
+	if _, err := Write(context.Background(), &bytes.Buffer{}, rest(t, other), chain(t, folder),
+		Options{}); !errors.Is(err, ErrOtherVolume) {
+		t.Errorf("added to a chain: %v", err)
 	}
 	if _, err := OpenFolder(folder); !errors.Is(err, ErrBusy) {
 		t.Errorf("a folder that is in use: %v", err)

@@ -192,7 +192,7 @@ func TestLoadWhatever(t *testing.T) {
 		`{"Blocks": 2200, "Steps": ["create bar"], "Begun": [1], "States": ["", ""]}`,
 		`{"Blocks": 2200, "Steps": ["create bar"], "Begun": [1], "Done": [2]}`,
 		`{"Blocks": 2200, "Steps": ["create bar\\nsync"]}`,
-		`{"Steps": ["create bar"], "Begun": [1], "Done": [2], "States": ["a", "b"]}`,
+		`{"Blocks": 5, "Steps": ["create bar"], "Begun": [1], "Done": [2], "States": ["a", "b"]}`,
 	} {
 		if err := os.WriteFile(saved, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

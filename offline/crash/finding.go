@@ -119,6 +119,9 @@ func Load(path string) (*Finding, error) {
 	if err := json.Unmarshal(text, f); err != nil {
 		return nil, fmt.Errorf("%s is not what `tansy crash` saves: %w", path, err)
 	}
+	if f.Blocks == 0 { // there was one volume at first
+		f.Blocks = roomy
+	}
 	if err := f.check(); err != nil {
 		return nil, fmt.Errorf("%s is not what `tansy crash` saves: %w", path, err)
 	}

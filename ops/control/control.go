@@ -26,6 +26,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"tansy/disk"
@@ -35,7 +36,15 @@ import (
 )
 
 // run is where root has sockets; a folder below it is another user's.
-const run = "/run/tansy"
+var run = runOf(runtime.GOOS)
+
+// runOf is run on a system.
+func runOf(system string) string {
+	if system == "darwin" {
+		return "/var/run/tansy"
+	}
+	return "/run/tansy"
+}
 
 // Dir is the folder that a server has its sockets in, if nobody says else: that which systemd has made for it
 // (RuntimeDirectory); or else /run/tansy for root, and $XDG_RUNTIME_DIR/tansy for others. "": there is none.

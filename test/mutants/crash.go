@@ -53,8 +53,6 @@ var crashes = []mutant{
 	skipped("RENAME counts no links", "internal/gen/fs/procedures/renameops/renameops.go",
 		"func Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32",
 		"0"),
-	skipped("blocks go straight home over what the log has", journalGen("commit"),
-		"func Clash(j *journalm.Journal) bool", "false"),
 	skipped("blocks go straight home over what is in use", journalGen("commit"),
 		"func Straight(j *journalm.Journal, a uint64, l *ddisk.BList) bool", "true"),
 	skipped("codes of blocks that went straight home are not kept", journalGen("installer"),

@@ -93,7 +93,7 @@ var (
 	moments          = []string{"./disk", "-timeout", "1m", "-failfast", "-run", "Moment|TakeWaits|BlockSet", "-seed", "1"}
 	momentsOfVolumes = []string{"./fs/...", "-timeout", "1m", "-failfast", "-run", "Moment", "-seed", "1"}
 	controls         = []string{"./ops/control", "-timeout", "1m", "-failfast"}
-	controlled       = []string{"./cmd/tansy", "-timeout", "2m", "-failfast", "-run", "ServedByName|ControlFolder"}
+	controlled       = []string{"./cmd/tansy", "-timeout", "2m", "-failfast", "-run", "ServedByName|ControlFolder|BackupServed"}
 	pieceChecks      = []string{"./offline/check", "-timeout", "2m", "-run", "Growing|Extent|BehindTheEnds|NotYet"}
 	pieceRepairs     = []string{"./offline/repair", "-timeout", "2m", "-run", "Grow|Grown"}
 	pieceScrubs      = []string{"./journal", "./fs", "-timeout", "2m", "-run", "ScrubPassesOver|ScrubOfGrowing"}
@@ -145,9 +145,9 @@ var (
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	noted      = []string{"./internal/runtime/notes"}
 	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
-		"Contents|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
+		"Contents|Zeros|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
 	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
-		"Chain|Writer|Nodes"}
+		"Chain|Writer|Nodes|DamagedList|Refused"}
 	rotten = []string{"./offline/backup", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Flipped|Cut|Rotten|Forged|ToDamaged"}
 	keepers = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
@@ -243,7 +243,8 @@ func (m mutant) text() ([]byte, error) {
 	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
 }
 
-// foundBy runs the tests on the mutant, whose file is text. It names the one that fails, and how long that took, or none.
+// foundBy runs the tests on the mutant, whose file is text. It names the one that fails, and how long that took, or
+// none.
 func (m mutant) foundBy(dir string, text []byte) (by, took string, err error) {
 	path, err := filepath.Abs(m.file)
 	if err != nil {
