@@ -225,7 +225,8 @@ module TreeExchange {
   { SwappedAt(ms, w, x); }
   lemma SwapLocals(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, w: Swap)
     requires Locals(geo, ms, dirs) && Ready(ms, w) && ms' == Swapped(ms, w) && ms[w.from].ty == 2 &&
-      ms[w.to].ty == 2 && 2 < w.source && 2 < w.target && ms'[w.from].nlink <= 0x7fff_ffff && ms'[w.to].nlink <= 0x7fff_ffff
+      ms[w.to].ty == 2 && 2 < w.source && 2 < w.target && ms'[w.from].nlink <= 0x7fff_ffff &&
+      ms'[w.to].nlink <= 0x7fff_ffff
     requires forall d: uint64 {:trigger d in dirs'} {:trigger d in dirs} :: d in dirs <==> d in dirs'
     ensures Locals(geo, ms', dirs')
   {
