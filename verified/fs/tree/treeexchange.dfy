@@ -256,7 +256,8 @@ module TreeExchange {
   {
     SwappedAt(ms, w, 2);
     forall x: uint64 ensures (x in ms' <==> x in ms) && (x in ms ==> Alike(ms, ms', w, x)) { SwappedLike(ms, w, x); }
-    assert forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && IsKept(ms[i]) :: Fits(i, ms[i]) && ms[i].ty != 2;
+    assert forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && IsKept(ms[i]) ::
+      Fits(i, ms[i]) && ms[i].ty != 2;
     ListedSame(geo, ms, ms', o);
     KeptSame(geo, ms, ms', q);
   }
