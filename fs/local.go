@@ -5,8 +5,20 @@ import (
 	"tansy/internal/gen/fs/exec/localcalls"
 )
 
-// What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). Each call is as many transactions
-// as its range needs, so that a crash, and other callers, may come between two.
+// What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). A call with a range is as many
+// transactions as that needs, so that a crash, and other callers, may come between two.
+
+// Exchange has two names change places, in one transaction: each gets what the other had, also directories with
+// entries (renameat2(2), RENAME_EXCHANGE). It takes no room. The error is ErrInval if a directory would come to lie in
+// itself or below.
+func (v *FS) Exchange(who *Cred, from Handle, fromName []byte, to Handle, toName []byte) error {
+	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
+	var c call
+	return v.run(&c, exec.LOCAL(), func(t *txn) {
+		sec, nsec := v.now()
+		localcalls.Exchange(&c.Call, t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
+	})
+}
 
 // Seek is SEEK_DATA of lseek(2) or, with hole, SEEK_HOLE. The result is the offset of the first byte from off on that
 // lies in a block of the file or, with hole, in none. The end of the file counts as a hole. The error is ErrNoEnt if

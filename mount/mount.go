@@ -33,6 +33,7 @@ type Volume interface {
 	Allocate(c *fs.Cred, h fs.Handle, off, n uint64) error
 	PunchHole(c *fs.Cred, h fs.Handle, off, n uint64) error
 	ZeroRange(c *fs.Cred, h fs.Handle, off, n uint64) error
+	Exchange(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) error
 
 	keeper
 	xattrer

@@ -219,10 +219,10 @@ func (f *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fu
 // Rename implements fuse.RawFileSystem. The kernel changes no name in either directory meanwhile, so to look first
 // whether there is one to be replaced is to be sure (RENAME_NOREPLACE), if nobody else changes the volume.
 func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
-	if in.Flags&^renameNoReplace != 0 {
+	if in.Flags != 0 && in.Flags != renameNoReplace && in.Flags != renameExchange {
 		return fuse.EINVAL
 	}
-	if f.isReserved(in.Newdir, newName) {
+	if f.isReserved(in.Newdir, newName) || in.Flags == renameExchange && f.isReserved(in.NodeId, name) {
 		return status(fs.ErrAcces)
 	}
 	from, err := f.nodes.handle(in.NodeId)
@@ -233,7 +233,10 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 	if err != nil {
 		return status(err)
 	}
-	if in.Flags&renameNoReplace != 0 {
+	switch in.Flags {
+	case renameExchange:
+		return status(f.volume.Exchange(superuser, from, []byte(name), to, []byte(newName)))
+	case renameNoReplace:
 		if _, err := f.volume.Lookup(superuser, to, []byte(newName)); err != fs.ErrNoEnt {
 			if err == nil {
 				err = fs.ErrExist

@@ -17,6 +17,7 @@ import (
 const (
 	noSUID, noDev, noExec = unix.MNT_NOSUID, unix.MNT_NODEV, unix.MNT_NOEXEC
 	renameNoReplace       = unix.RENAME_EXCL
+	renameExchange        = unix.RENAME_SWAP
 )
 
 // opensDirs tells whether directories have to be opened. Nothing says that macFUSE takes ENOSYS for no.

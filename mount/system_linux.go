@@ -20,6 +20,7 @@ import (
 const (
 	noSUID, noDev, noExec = unix.MS_NOSUID, unix.MS_NODEV, unix.MS_NOEXEC
 	renameNoReplace       = unix.RENAME_NOREPLACE
+	renameExchange        = unix.RENAME_EXCHANGE
 )
 
 // opensDirs tells whether directories have to be opened. Linux takes ENOSYS for no, and may keep listings then.

@@ -126,12 +126,14 @@ func TestNotThere(t *testing.T) {
 	}
 	must(t, os.WriteFile(f.Name()+"2", nil, 0o644))
 	for flag, want := range map[uint]error{
-		unix.RENAME_EXCHANGE: unix.EINVAL, unix.RENAME_NOREPLACE: unix.EEXIST, unix.RENAME_WHITEOUT: unix.EINVAL,
+		unix.RENAME_EXCHANGE: nil, unix.RENAME_NOREPLACE: unix.EEXIST, unix.RENAME_WHITEOUT: unix.EINVAL,
+		unix.RENAME_EXCHANGE | unix.RENAME_NOREPLACE: unix.EINVAL,
 	} {
 		if err := unix.Renameat2(unix.AT_FDCWD, f.Name(), unix.AT_FDCWD, f.Name()+"2", flag); err != want {
 			t.Errorf("rename with flag %d: %v, want %v", flag, err, want)
 		}
 	}
+	must(t, unix.Renameat2(unix.AT_FDCWD, f.Name(), unix.AT_FDCWD, f.Name()+"2", unix.RENAME_EXCHANGE)) // back again
 	to, err := os.Create(f.Name() + "3")
 	must(t, err)
 	defer to.Close()

@@ -3,6 +3,7 @@
 include "call.dfy"
 include "../procedures/local.dfy"
 include "../procedures/kept.dfy"
+include "../procedures/exchange.dfy"
 include "../procedures/xattrs.dfy"
 
 module LocalCalls {
@@ -21,6 +22,7 @@ module LocalCalls {
   import FileOps
   import LocalOps
   import KeptOps
+  import ExchangeOps
   import XattrOps
   import N = NfsState
   import L = NfsLocal
@@ -95,6 +97,25 @@ module LocalCalls {
     s2, ns2 := 0, 0;
     call.result := LocalOps.Allocate(txn, d, c, ino, gen, off, call.bytes, s, ns);
     if call.result == 0 { live, s2, ns2 := Ctime(txn, d, ino, gen); }
+  }
+
+  // ---- two names change places ----
+
+  method Exchange(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes,
+    tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+    modifies call`result, call`before, call`after, call`before2, call`after2, d.Repr(), txn.blocks
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures call.result == 0 ==> Sound(d) && Reply(fino, call.before).Some? && Reply(fino, call.after).Some? &&
+      Reply(tino, call.before2).Some? && Reply(tino, call.after2).Some? &&
+      L.ExchangeOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+        tname.data, N.Time(s, ns), N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x),
+        N.Wcc(Reply(tino, call.before2).x, Reply(tino, call.after2).x))
+    ensures call.result != 0 ==> L.ExchangeErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data,
+      N.Handle(tino, tgen), tname.data, call.result)
+    ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, false)
+  {
+    call.result, call.before, call.after, call.before2, call.after2 := ExchangeOps.Exchange(txn, d, c, fino, fgen,
+      fname, tino, tgen, tname, s, ns);
   }
 
   // ---- open files. first: which one was at the head of the list before, or 0 ----

@@ -154,4 +154,66 @@ module NfsLocal {
       Kept(pre, i) && post == FS(Dropped(pre.nodes, i, now), pre.gens, pre.xattrs)
     else post == pre && NoneKept(pre)
   }
+
+  // ---- two names change places ----
+  // rename(2) with RENAME_EXCHANGE: each of two names gets what the other one had, whatever that is, also a directory
+  // with entries. Neither directory may come to lie in itself or below. Both names keep their places in listings.
+  predicate ExchangeOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time,
+    fw: Wcc, tw: Wcc)
+  {
+    MayRename(pre, c, fh, fname, th, tname) && tname in pre.nodes[th.ino].body.names &&
+    WccOk(pre, post, fh.ino, fw) && WccOk(pre, post, th.ino, tw) &&
+    if SameFile(pre, fh, fname, th, tname) then post == pre
+    else MayExchange(pre, c, fh.ino, fname, th.ino, tname) &&
+      Exchanged(pre, post, fh.ino, fname, th.ino, tname, now)
+  }
+  predicate MayExchange(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64, tname: Name)
+  {
+    MayLeave(f, c, fd, fname, td) && MayLeave(f, c, td, tname, fd) &&
+    LinksGiven(f, fd, fname, td, tname) <= LINKMAX as int && LinksGiven(f, td, tname, fd, fname) <= LINKMAX as int
+  }
+  // link count of directory fd when it has what is (td, tname) in place of what is (fd, fname)
+  function LinksGiven(f: FS, fd: uint64, fname: Name, td: uint64, tname: Name): int
+    requires BothThere(f, fd, fname, td, tname)
+  {
+    f.nodes[fd].attr.nlink as int - (if fd != td && IsDir(f, f.nodes[fd].body.names[fname]) then 1 else 0) +
+      (if fd != td && IsDir(f, f.nodes[td].body.names[tname]) then 1 else 0)
+  }
+  predicate BothThere(f: FS, fd: uint64, fname: Name, td: uint64, tname: Name)
+  { IsDir(f, fd) && IsDir(f, td) && fname in f.nodes[fd].body.names && tname in f.nodes[td].body.names }
+  // The ctime of both files is now, mtime and ctime of both directories, too. A directory's ".." is where it went.
+  predicate Exchanged(pre: FS, post: FS, fd: uint64, fname: Name, td: uint64, tname: Name, now: Time)
+    requires BothThere(pre, fd, fname, td, tname) && pre.nodes[fd].body.names[fname] in pre.nodes &&
+      pre.nodes[td].body.names[tname] in pre.nodes
+  {
+    var f, t := pre.nodes[fd], pre.nodes[td];
+    var one, other := f.body.names[fname], t.body.names[tname];
+    IsDir(post, fd) && IsDir(post, td) && post.gens == pre.gens && post.xattrs == pre.xattrs &&
+    post.nodes == pre.nodes[one := MovedNode(pre.nodes[one], td, now)][other :=
+      MovedNode(pre.nodes[other], fd, now)][fd := post.nodes[fd]][td := post.nodes[td]] &&
+    if fd == td then DirStep(t, post.nodes[td], t.body.names[fname := other][tname := one], t.attr.nlink as int, now)
+    else DirStep(f, post.nodes[fd], f.body.names[fname := other], LinksGiven(pre, fd, fname, td, tname), now) &&
+      DirStep(t, post.nodes[td], t.body.names[tname := one], LinksGiven(pre, td, tname, fd, fname), now)
+  }
+  predicate ExchangeErr(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, st: uint32)
+  {
+    DirErr(f, fh, st) || DirErr(f, th, st) || NameErr(fname, st) || NameErr(tname, st) ||
+    (st == NFS3ERR_INVAL && (Dots(fname) || Dots(tname))) ||
+    (LiveDir(f, fh) && LiveDir(f, th) &&
+      ((st == NFS3ERR_ACCES && (!Can(c, f.nodes[fh.ino], WRITE + EXEC) || !Can(c, f.nodes[th.ino], WRITE + EXEC))) ||
+       (st == NFS3ERR_NOENT && !BothThere(f, fh.ino, fname, th.ino, tname)) ||
+       (BothThere(f, fh.ino, fname, th.ino, tname) && !SameFile(f, fh, fname, th, tname) &&
+         (LeaveErr(f, c, fh.ino, fname, th.ino, st) || LeaveErr(f, c, th.ino, tname, fh.ino, st) ||
+          (st == NFS3ERR_MLINK && (LinksGiven(f, fh.ino, fname, th.ino, tname) > LINKMAX as int ||
+            LinksGiven(f, th.ino, tname, fh.ino, fname) > LINKMAX as int))))))
+  }
+  // why the entry may not leave fd for td
+  predicate LeaveErr(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64, st: uint32)
+    requires IsDir(f, fd) && IsDir(f, td) && fname in f.nodes[fd].body.names
+  {
+    f.nodes[fd].body.names[fname] in f.nodes && var i := f.nodes[fd].body.names[fname];
+    var dir := f.nodes[i].body.Dir?;
+    (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) || (st == NFS3ERR_INVAL && dir && Below(f, td, i)) ||
+    (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[i]) || (dir && fd != td && !Can(c, f.nodes[i], WRITE))))
+  }
 }

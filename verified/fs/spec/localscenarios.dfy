@@ -135,4 +135,38 @@ module NfsLocalScenarios {
     ensures Live(f, h) && Kept(f, h.ino) ==> KeepErr(f, h, NFS3ERR_EXIST) && !LetGoErr(f, h, true, NFS3ERR_NOENT)
     ensures Live(f, h) && !Kept(f, h.ino) ==> !LetGoOk(f, g, h, now) && LetGoErr(f, h, true, NFS3ERR_INVAL)
   { }
+
+  // Names of two directories change places: a directory with entries, and a file.
+  lemma DirectoryForFile(pre: FS, post: FS, fh: Handle, a: Name, th: Handle, b: Name, now: Time, fw: Wcc, tw: Wcc)
+    requires ExchangeOk(pre, post, Root(), fh, a, th, b, now, fw, tw) && fh.ino != th.ino
+    requires var x, y := pre.nodes[fh.ino].body.names[a], pre.nodes[th.ino].body.names[b];
+      x in pre.nodes && pre.nodes[x].body.Dir? && y in pre.nodes && pre.nodes[y].body.File? && x != fh.ino &&
+      x != th.ino && y != fh.ino && y != th.ino
+    ensures var x, y := pre.nodes[fh.ino].body.names[a], pre.nodes[th.ino].body.names[b];
+      IsDir(post, fh.ino) && IsDir(post, th.ino) &&
+      post.nodes[fh.ino].body.names == pre.nodes[fh.ino].body.names[a := y] &&
+      post.nodes[th.ino].body.names == pre.nodes[th.ino].body.names[b := x] &&
+      IsDir(post, x) && post.nodes[x].body.parent == th.ino && post.nodes[x].body.names == pre.nodes[x].body.names &&
+      y in post.nodes && post.nodes[y].body == pre.nodes[y].body &&
+      post.nodes[fh.ino].attr.nlink as int == pre.nodes[fh.ino].attr.nlink as int - 1 &&
+      post.nodes[th.ino].attr.nlink as int == pre.nodes[th.ino].attr.nlink as int + 1 &&
+      post.nodes[x].attr.ctime == Stamp(now, pre.nodes[x].attr.ctime) &&
+      post.nodes[y].attr.ctime == Stamp(now, pre.nodes[y].attr.ctime) &&
+      post.nodes[fh.ino].attr.mtime == Stamp(now, pre.nodes[fh.ino].attr.ctime)
+    ensures forall i: uint64 {:trigger i in post.nodes} | i != fh.ino && i != th.ino &&
+      i != pre.nodes[fh.ino].body.names[a] && i != pre.nodes[th.ino].body.names[b] ::
+      (i in post.nodes <==> i in pre.nodes) && (i in pre.nodes ==> post.nodes[i] == pre.nodes[i])
+  { }
+  // A directory and what lies below it do not, in whatever order; nor does a name and one that is not there.
+  lemma NotWithItself(pre: FS, post: FS, fh: Handle, a: Name, th: Handle, b: Name, now: Time, fw: Wcc, tw: Wcc)
+    requires LiveDir(pre, fh) && a in pre.nodes[fh.ino].body.names && LiveDir(pre, th)
+    requires var x := pre.nodes[fh.ino].body.names[a]; IsDir(pre, x) && Below(pre, th.ino, x) && !SameFile(pre, fh, a, th, b)
+    ensures !ExchangeOk(pre, post, Root(), fh, a, th, b, now, fw, tw) &&
+      !ExchangeOk(pre, post, Root(), th, b, fh, a, now, fw, tw)
+    ensures b !in pre.nodes[th.ino].body.names ==> ExchangeErr(pre, Root(), fh, a, th, b, NFS3ERR_NOENT)
+  { }
+  // It needs no room, and what is wrong with it is never that a volume is full.
+  lemma NeedsNoRoom(pre: FS, fh: Handle, a: Name, th: Handle, b: Name)
+    ensures !ExchangeErr(pre, Root(), fh, a, th, b, NFS3ERR_NOSPC)
+  { }
 }

@@ -7,6 +7,7 @@ import (
 	calls "tansy/internal/gen/fs/exec/calls"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	attributeops "tansy/internal/gen/fs/procedures/attributeops"
+	exchangeops "tansy/internal/gen/fs/procedures/exchangeops"
 	fileops "tansy/internal/gen/fs/procedures/fileops"
 	keptops "tansy/internal/gen/fs/procedures/keptops"
 	localops "tansy/internal/gen/fs/procedures/localops"
@@ -154,6 +155,24 @@ func Allocate(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissi
 		ns2 = out7
 	}
 	return s1, ns1, s2, ns2
+}
+func Exchange(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) {
+	var out1 uint32
+	var _ = out1
+	var out2 *dbytes.Bytes
+	var _ = out2
+	var out3 *dbytes.Bytes
+	var _ = out3
+	var out4 *dbytes.Bytes
+	var _ = out4
+	var out5 *dbytes.Bytes
+	var _ = out5
+	out1, out2, out3, out4, out5 = exchangeops.Exchange(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	call.Result = out1
+	call.Before = out2
+	call.After = out3
+	call.Before2 = out4
+	call.After2 = out5
 }
 func Keep(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, s uint64, ns uint32) uint64 {
 	var first uint64 = 0
