@@ -1,7 +1,7 @@
 include "rename.dfy"
 include "../refinement/exchanging.dfy"
-// RENAME_EXCHANGE. Two names change places: ExchangeOk and ExchangeErr of local.s.dfy say what that does. An entry is written over where
-// it lies, so nothing is allocated.
+// RENAME_EXCHANGE. Two names change places: ExchangeOk and ExchangeErr of local.s.dfy say what that does. An entry is
+// written over where it lies, so nothing is allocated.
 module ExchangeOps {
   import opened Machine
   import opened ByteSlice
@@ -83,8 +83,10 @@ module ExchangeOps {
     ensures d.Valid() && d.fs.metas == old(d.fs.metas) &&
       TX.SwappedTo(old(d.dirs), d.dirs, TX.Swap(from, fname.data, to, tname.data, one, other))
     ensures var v := RA.Volume(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places));
-      var u := RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places); X.Placed(v, u, from) && X.Placed(v, u, to)
-    ensures forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} {:trigger A.HeldAt(d.fs.held, i)} | i != from && i != to ::
+      var u := RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
+      X.Placed(v, u, from) && X.Placed(v, u, to)
+    ensures forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} {:trigger A.HeldAt(d.fs.held, i)} | i != from &&
+      i != to ::
       A.FileAt(d.fs.files, i) == A.FileAt(old(d.fs.files), i) && A.HeldAt(d.fs.held, i) == A.HeldAt(old(d.fs.held), i)
     ensures forall i: uint64 {:trigger A.PlacesAt(d.places, i)} | i != from && i != to ::
       A.PlacesAt(d.places, i) == A.PlacesAt(old(d.places), i)
@@ -203,7 +205,7 @@ module ExchangeOps {
   }
 
   // The exchange that CheckBoth has found possible, but for the link counts of the directories.
-  method Carry2(txn: Txn, d: DirFs, ghost c: Cred, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes, one: uint64,
+  method CarryBoth(txn: Txn, d: DirFs, ghost c: Cred, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes, one: uint64,
     oneDir: bool, other: uint64, otherDir: bool, s: uint64, ns: uint32)
     returns (st: uint32, fafter: Bytes?, tafter: Bytes?)
     modifies d.Repr(), txn.blocks
@@ -227,12 +229,12 @@ module ExchangeOps {
     SeenLinks(d, w);
     st, fafter, tafter := Rewrite(txn, d, fino, fname, tino, tname, one, oneDir, other, otherDir, s, ns, w);
     if st != 0 { return; }
-    Carried2(g, v, RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), w, s, ns);
+    CarriedIs(g, v, RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), w, s, ns);
     SeeNode(d, fino);
     SeeNode(d, tino);
   }
   // what comes of it
-  lemma Carried2(g: Geometry, v: RA.Volume, u: RA.Volume, w: TX.Swap, s: uint64, ns: uint32)
+  lemma CarriedIs(g: Geometry, v: RA.Volume, u: RA.Volume, w: TX.Swap, s: uint64, ns: uint32)
     requires TX.MaySwap(g, v.metas, v.dirs, w) && Rewritten(v, u, w, s, ns)
     requires var m := TX.Swapped(v.metas, w); m[w.from].nlink <= MAXLINK && m[w.to].nlink <= MAXLINK
     requires A.Shown(g, v.metas, w.from) && A.Shown(g, v.metas, w.to) && A.Shown(g, v.metas, w.source) &&
@@ -295,6 +297,6 @@ module ExchangeOps {
     st, done, one, oneDir, other, otherDir := CheckBoth(txn, d, c, fino, fbefore, fname, tino, tbefore, tname);
     if st != 0 { return; }
     if done { fafter, tafter := fbefore, tbefore; return; }
-    st, fafter, tafter := Carry2(txn, d, c, fino, fname, tino, tname, one, oneDir, other, otherDir, s, ns);
+    st, fafter, tafter := CarryBoth(txn, d, c, fino, fname, tino, tname, one, oneDir, other, otherDir, s, ns);
   }
 }

@@ -160,7 +160,8 @@ module NfsLocalScenarios {
   // A directory and what lies below it do not, in whatever order; nor does a name and one that is not there.
   lemma NotWithItself(pre: FS, post: FS, fh: Handle, a: Name, th: Handle, b: Name, now: Time, fw: Wcc, tw: Wcc)
     requires LiveDir(pre, fh) && a in pre.nodes[fh.ino].body.names && LiveDir(pre, th)
-    requires var x := pre.nodes[fh.ino].body.names[a]; IsDir(pre, x) && Below(pre, th.ino, x) && !SameFile(pre, fh, a, th, b)
+    requires var x := pre.nodes[fh.ino].body.names[a];
+      IsDir(pre, x) && Below(pre, th.ino, x) && !SameFile(pre, fh, a, th, b)
     ensures !ExchangeOk(pre, post, Root(), fh, a, th, b, now, fw, tw) &&
       !ExchangeOk(pre, post, Root(), th, b, fh, a, now, fw, tw)
     ensures b !in pre.nodes[th.ino].body.names ==> ExchangeErr(pre, Root(), fh, a, th, b, NFS3ERR_NOENT)

@@ -61,7 +61,7 @@ module TreeExchange {
       m[w.to].nlink as int == ms[w.to].nlink as int + one - other
   { }
 
-  function Names2(names: Names, w: Swap): Names
+  function NamesSwapped(names: Names, w: Swap): Names
   {
     names[w.source := Of(names, w.source) - {Link(w.from, w.fromName)} + {Link(w.to, w.toName)}][w.target :=
       Of(names, w.target) - {Link(w.to, w.toName)} + {Link(w.from, w.fromName)}]
@@ -73,10 +73,10 @@ module TreeExchange {
     requires forall x: uint64 {:trigger InUse(ms', x)} {:trigger InUse(ms, x)} :: (InUse(ms, x) <==> InUse(ms', x)) &&
       (InUse(ms, x) ==> ms[x].ty == ms'[x].ty && Count(x, ms[x]) == Count(x, ms'[x]) &&
         (x != w.source && x != w.target && ms[x].ty == 2 ==> ms[x].parent == ms'[x].parent))
-    ensures Links(geo, ms', dirs', Names2(names, w))
+    ensures Links(geo, ms', dirs', NamesSwapped(names, w))
   {
     var f, t := Link(w.from, w.fromName), Link(w.to, w.toName);
-    var names' := Names2(names, w);
+    var names' := NamesSwapped(names, w);
     var a, b := Of(names, w.source), Of(names, w.target);
     assert f != t && f in a && t in b;
     assert t !in a by { if t in a { assert Has(dirs, t.dir, t.name); } }
@@ -238,7 +238,7 @@ module TreeExchange {
     requires Links(geo, ms, dirs, names) && SwappedTo(dirs, dirs', w)
     requires (ms[w.source].ty == 2 ==> ms[w.source].parent == w.from) && (ms[w.target].ty == 2 ==>
       ms[w.target].parent == w.to)
-    ensures Links(geo, ms', dirs', Names2(names, w))
+    ensures Links(geo, ms', dirs', NamesSwapped(names, w))
   {
     SwappedAt(ms, w, w.source);
     SwappedAt(ms, w, w.target);
@@ -275,6 +275,6 @@ module TreeExchange {
     SwapLinks(geo, ms, ms', dirs, dirs', t.names, w);
     SameChildren(ms', ms', dirs, dirs', subs, depth);
     SwapLists(geo, ms, ms', dirs, t.orphans, t.kept, w);
-    Intro(geo, ms', dirs', Witness(Names2(t.names, w), subs, depth, t.orphans, t.kept));
+    Intro(geo, ms', dirs', Witness(NamesSwapped(t.names, w), subs, depth, t.orphans, t.kept));
   }
 }

@@ -587,7 +587,7 @@
     ("procedures/exchange", "exchange: the second's stamp is the clock's", "    var ts, tns := AttributeChanges.Stamp(ip, s, ns);\n", "    var ts, tns := s, ns;\n", "*ExchangeOps*.StampBoth"),
     ("procedures/exchange", "exchange: always refused", "    if done { fafter, tafter := fbefore, tbefore; return; }\n", "    st := MLINK; return;\n", "*ExchangeOps*.Exchange"),
     ("procedures/exchange", "exchange: of one file's names refused", "    if done { fafter, tafter := fbefore, tbefore; return; }\n", "    if done { st := INVAL; return; }\n", "*ExchangeOps*.Exchange"),
-    ("procedures/exchange", "vacuity: exchange", "    Carried2(g, v,", "    assert false; Carried2(g, v,", "*ExchangeOps*.Carry2"),
+    ("procedures/exchange", "vacuity: exchange", "    CarriedIs(g, v,", "    assert false; CarriedIs(g, v,", "*ExchangeOps*.CarryBoth"),
     ("tree/treeexchange", "vacuity: exchange in the tree", "    SwapLists(geo, ms, ms', dirs, t.orphans, t.kept, w);\n", "    assert false; SwapLists(geo, ms, ms', dirs, t.orphans, t.kept, w);\n", "*TreeExchange*.SwapOk"),
     ("exec/localcalls", "local: exchange: the directories are exchanged", "    call.result, call.before, call.after, call.before2, call.after2 := ExchangeOps", "    call.result, call.before2, call.after2, call.before, call.after := ExchangeOps", "*LocalCalls*.Exchange"),
     ("exec/localcalls", "local: RENAME over an open file: the directories are exchanged", "    call.result, call.before, call.after, call.before2, call.after2, call.later, first := KeptOps", "    call.result, call.before2, call.after2, call.before, call.after, call.later, first := KeptOps", "*LocalCalls*.RenameOpen"),

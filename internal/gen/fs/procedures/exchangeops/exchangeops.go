@@ -203,7 +203,7 @@ func Rewrite(txn *dtxn.Txn, d *directories.DirFs, from uint64, fname *dbytes.Byt
 	tafter = out3
 	return st, fafter, tafter
 }
-func Carry2(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, one uint64, oneDir bool, other uint64, otherDir bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
+func CarryBoth(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, one uint64, oneDir bool, other uint64, otherDir bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
 	var fafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
@@ -293,7 +293,7 @@ func Exchange(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uin
 	var _ = out11
 	var out12 *dbytes.Bytes
 	var _ = out12
-	out10, out11, out12 = Carry2(txn, d, fino, fname, tino, tname, one, oneDir, other, otherDir, s, ns)
+	out10, out11, out12 = CarryBoth(txn, d, fino, fname, tino, tname, one, oneDir, other, otherDir, s, ns)
 	st = out10
 	fafter = out11
 	tafter = out12
