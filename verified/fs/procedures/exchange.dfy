@@ -205,8 +205,8 @@ module ExchangeOps {
   }
 
   // The exchange that CheckBoth has found possible, but for the link counts of the directories.
-  method CarryBoth(txn: Txn, d: DirFs, ghost c: Cred, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes, one: uint64,
-    oneDir: bool, other: uint64, otherDir: bool, s: uint64, ns: uint32)
+  method CarryBoth(txn: Txn, d: DirFs, ghost c: Cred, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes,
+    one: uint64, oneDir: bool, other: uint64, otherDir: bool, s: uint64, ns: uint32)
     returns (st: uint32, fafter: Bytes?, tafter: Bytes?)
     modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume && OkName(fname.data) && OkName(tname.data)
