@@ -45,9 +45,10 @@ exit codes:
 The volume is only read. Of one that is served or mounted on this machine, by
 the same user or for root, it is what that holds at one moment; it goes on to be
 used. Each block is compared with the code that the volume has of it, and each
-file of the backup has checksums. A file has its name when it is durable. It holds the secrets of
-the volume. tansy restore makes a volume of it; tansy check, dump, serve and
-mount --read-only take the folder, or one of its files, for the volume.
+file of the backup has checksums. A file has its name when it is durable. It
+holds the secrets of the volume. tansy restore makes a volume of it; tansy
+check, dump, serve and mount --read-only take the folder, or one of its files,
+for the volume.
 `)
 	all := f.Bool("full", false, "store all that is in use, and not what changed since the last backup")
 	list := f.Bool("list", false, "print what backups there are in a folder")
