@@ -214,6 +214,36 @@ func TestMomentEnds(t *testing.T) {
 	}
 }
 
+// A reader that is stopped, and takes nothing of what it has asked for, does not keep the server from its end.
+func TestReaderStopped(t *testing.T) {
+	x := serving(t, disk.NewMem(24<<20), fs.Options{}, idleAfter)
+	m := x.take(t)
+	defer m.Close()
+	socket, _ := Find(x.dir, x.fs.VolumeID())
+	for _, asks := range []string{
+		"GET /moment/1/blocks?from=0&n=256 HTTP/1.1\r\nHost: tansy\r\n\r\n",
+		"POST /grow HTTP/1.1\r\nHost: tansy\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n",
+	} {
+		c, err := net.Dial("unix", socket)
+		must(t, err)
+		defer c.Close()
+		_, err = io.WriteString(c, asks)
+		must(t, err)
+		_, err = io.ReadFull(c, make([]byte, 1)) // it is being answered, or the rest waited for
+		must(t, err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		x.s.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the server does not end")
+	}
+}
+
 // An error of the device names the block, and is no loss of the moment.
 func TestMomentUnreadable(t *testing.T) {
 	f := disk.NewFault(disk.NewMem(24<<20), 1, nil)
