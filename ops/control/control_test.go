@@ -420,3 +420,18 @@ func TestVolumeOf(t *testing.T) {
 		t.Errorf("a short file: %v", err)
 	}
 }
+
+// A folder whose name is so long that nobody could reach a socket there is refused, and nothing is left in it.
+func TestLongFolder(t *testing.T) {
+	dir := folder(t)
+	dir += strings.Repeat("d", 80-len(dir))
+	l, err := listen(dir, name([16]byte{1}))
+	if err == nil {
+		l.remove()
+		t.Fatal("it is not refused")
+	}
+	left, e := os.ReadDir(dir)
+	if must(t, e); len(left) > 0 || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("%v; left: %v", err, left)
+	}
+}
