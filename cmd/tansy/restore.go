@@ -163,13 +163,36 @@ func (r *restoring) finish(ctx context.Context, d device, report func(string, ui
 	if !r.check {
 		return nil
 	}
-	r.report, err = volcheck.Volume(d, volcheck.Options{Data: true, Progress: func(pass string, done, total uint64) {
+	o := volcheck.Options{Data: true, Progress: func(pass string, done, total uint64) {
 		report("check: "+pass, done, total)
-	}})
+	}}
+	r.report, err = volcheck.Volume(readUntil{d, ctx}, o)
 	if ctx.Err() != nil { // it is complete, but nobody has seen all of it
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// readUntil is a device of which nothing can be read when a context has ended.
+type readUntil struct {
+	disk.Disk
+	ctx context.Context
+}
+
+// ReadAt implements disk.Disk.
+func (d readUntil) ReadAt(a uint64, bufs [][]byte) error {
+	if d.ctx.Err() != nil {
+		return &disk.Error{Op: "read", Block: a, Err: context.Cause(d.ctx)}
+	}
+	return d.Disk.ReadAt(a, bufs)
+}
+
+// NextData implements disk.Holes.
+func (d readUntil) NextData(a uint64) (uint64, error) {
+	if d.ctx.Err() != nil {
+		return 0, &disk.Error{Op: "read", Block: a, Err: context.Cause(d.ctx)}
+	}
+	return disk.NextData(d.Disk, a)
 }
 
 // left adds to an error what there is after an interruption.

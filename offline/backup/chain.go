@@ -224,7 +224,7 @@ func (c *Chain) each(f func(e entry, data []byte) error) error {
 				e = entry{next, lost, 1}
 			}
 		}
-		if err != nil && e.kind != lost {
+		if err != nil && !errors.Is(err, ErrDamaged) {
 			return err
 		}
 		if err := f(e, buf); err != nil {

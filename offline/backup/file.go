@@ -7,6 +7,7 @@ import (
 	"os"
 	"sort"
 	"sync"
+	"syscall"
 
 	"tansy/disk"
 )
@@ -43,11 +44,11 @@ func openFile(r io.ReaderAt, name string, bytes uint64) (*file, error) {
 	first, last := make([]byte, disk.BlockSize), make([]byte, disk.BlockSize)
 	if err := f.read(0, first); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", name, ErrNotBackup)
-	} else if err != nil {
+	} else if err != nil && !unreadableSpot(err) {
 		return nil, err
 	}
 	at := bytes/disk.BlockSize - 1
-	if err := f.read(at, last); err != nil {
+	if err := f.read(at, last); err != nil && !unreadableSpot(err) {
 		return nil, err
 	}
 	info, err := decodeHeader(first)
@@ -108,7 +109,9 @@ func (f *file) search(end uint64) error {
 	b := make([]byte, disk.BlockSize)
 	f.end.stored, f.end.damaged = 0, 0
 	for at := uint64(1); at < end; at++ {
-		if err := f.read(at, b); err != nil {
+		if err := f.read(at, b); unreadableSpot(err) {
+			continue
+		} else if err != nil {
 			return err
 		}
 		entries, ok := decodeHead(b, f.ID, at, f.Size)
@@ -153,11 +156,18 @@ func (f *file) contents(e entry, place uint64, b []byte) error {
 	if err == nil && crc(b) != e.sum {
 		err = fmt.Errorf("%w: the checksum of this block is wrong", ErrDamaged)
 	}
+	if unreadableSpot(err) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	if err != nil {
 		return &disk.Error{Op: "read", Path: f.name, Block: e.block, Err: err}
 	}
 	return nil
 }
+
+// unreadableSpot tells whether an error is that of a bad spot below the file: what lies there is damaged, and the rest
+// of the file is not.
+func unreadableSpot(err error) bool { return errors.Is(err, syscall.EIO) }
 
 // segment returns segment i. It waits for other calls that read one.
 func (f *file) segment(i int) *segment {
@@ -177,7 +187,9 @@ func (f *file) segment(i int) *segment {
 
 func (f *file) load(i int) *segment {
 	b, at := make([]byte, disk.BlockSize), f.segments[i].at
-	if err := f.read(at, b); err != nil {
+	if err := f.read(at, b); unreadableSpot(err) {
+		return &segment{err: fmt.Errorf("%w: %w", ErrDamaged, err)}
+	} else if err != nil {
 		return &segment{err: err}
 	}
 	entries, ok := decodeHead(b, f.ID, at, f.Size)

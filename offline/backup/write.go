@@ -341,6 +341,9 @@ func (b *run) store(a uint64, bufs [][]byte) error {
 		if !whole {
 			err = b.now.layout.ReadAt(e.block, bufs[i:i+1])
 		}
+		if errors.Is(err, disk.ErrMomentLost) { // this is no damage of the volume, and so it is with all that follow
+			return err
+		}
 		if err != nil {
 			e.kind = unreadable
 		} else if ok, _ := b.now.snap.Genuine(e.block, buf); !ok {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -489,6 +490,36 @@ func TestReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameTree(t, "restored", treeOf(t, d), treeOf(t, restored(t, s, true)))
+}
+
+// losing is a moment that is lost when its data are read.
+type losing struct {
+	disk.Disk
+	from  uint64
+	reads int // of data
+}
+
+func (l *losing) ReadAt(a uint64, bufs [][]byte) error {
+	if a >= l.from {
+		l.reads++
+		return &disk.Error{Op: "read", Block: a, Err: disk.ErrMomentLost}
+	}
+	return l.Disk.ReadAt(a, bufs)
+}
+
+// A moment that is lost ends the backup, at once: that the rest cannot be read is no damage.
+func TestMomentLost(t *testing.T) {
+	d := made(t, 64<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", bytes.Repeat([]byte("a"), 9<<20)) })
+	at := rest(t, d)
+	s, err := superOf(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &losing{Disk: at, from: s.Geometry().Data0()}
+	r, err := Write(context.Background(), io.Discard, l, nil, Options{})
+	if !errors.Is(err, disk.ErrMomentLost) || len(r.Damaged) > 0 || l.reads > 2 {
+		t.Errorf("%v, with %d damaged blocks, after %d reads", err, len(r.Damaged), l.reads)
+	}
 }
 
 // A rate is kept: so many bytes take so long, at least.

@@ -116,6 +116,21 @@ func TestDeadDevice(t *testing.T) {
 	}
 }
 
+// A moment of a volume that is lost near the end of the check is no damage of the volume.
+func TestMomentLost(t *testing.T) {
+	s := newSample(t)
+	d := disk.NewFault(s.image(), 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+		bad := s.geo.InodeTable() + 5
+		if op.Kind == disk.Read && op.Addr <= bad && bad < op.Addr+uint64(op.Blocks) {
+			return disk.Harm{Err: disk.ErrMomentLost}
+		}
+		return disk.Harm{}
+	})
+	if r, err := Volume(d, Options{}); !errors.Is(err, disk.ErrMomentLost) || len(r.Problems) > 0 {
+		t.Errorf("%v, %v", r.Problems, err)
+	}
+}
+
 // What follows from one block that was overwritten is not told file by file.
 func TestNoCascade(t *testing.T) {
 	s := newSample(t)

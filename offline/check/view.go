@@ -73,8 +73,11 @@ func (v *view) read(a uint64, buf []byte) error {
 	return v.fail(a, err)
 }
 
-// fail is what it means that block a cannot be read: a *lostBlock, or that the device is dead.
+// fail is what it means that block a cannot be read: a *lostBlock, or that the device is dead, or not known any more.
 func (v *view) fail(a uint64, err error) error {
+	if errors.Is(err, disk.ErrMomentLost) { // which says nothing of the block
+		return err
+	}
 	if v.failed++; v.failed > maxFailures {
 		return fmt.Errorf("%d reads in a row failed, the last one with: %w", v.failed, err)
 	}

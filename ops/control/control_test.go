@@ -214,6 +214,36 @@ func TestMomentEnds(t *testing.T) {
 	}
 }
 
+// A reader that is stopped, and takes nothing of what it has asked for, does not keep the server from its end.
+func TestReaderStopped(t *testing.T) {
+	x := serving(t, disk.NewMem(24<<20), fs.Options{}, idleAfter)
+	m := x.take(t)
+	defer m.Close()
+	socket, _ := Find(x.dir, x.fs.VolumeID())
+	for _, asks := range []string{
+		"GET /moment/1/blocks?from=0&n=256 HTTP/1.1\r\nHost: tansy\r\n\r\n",
+		"POST /grow HTTP/1.1\r\nHost: tansy\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n",
+	} {
+		c, err := net.Dial("unix", socket)
+		must(t, err)
+		defer c.Close()
+		_, err = io.WriteString(c, asks)
+		must(t, err)
+		_, err = io.ReadFull(c, make([]byte, 1)) // it is being answered, or the rest waited for
+		must(t, err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		x.s.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the server does not end")
+	}
+}
+
 // An error of the device names the block, and is no loss of the moment.
 func TestMomentUnreadable(t *testing.T) {
 	f := disk.NewFault(disk.NewMem(24<<20), 1, nil)
@@ -388,5 +418,20 @@ func TestVolumeOf(t *testing.T) {
 	must(t, os.WriteFile(path+"x", []byte("short"), 0o600))
 	if _, err := VolumeOf(path + "x"); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a short file: %v", err)
+	}
+}
+
+// A folder whose name is so long that nobody could reach a socket there is refused, and nothing is left in it.
+func TestLongFolder(t *testing.T) {
+	dir := folder(t)
+	dir += strings.Repeat("d", 80-len(dir))
+	l, err := listen(dir, name([16]byte{1}))
+	if err == nil {
+		l.remove()
+		t.Fatal("it is not refused")
+	}
+	left, e := os.ReadDir(dir)
+	if must(t, e); len(left) > 0 || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("%v; left: %v", err, left)
 	}
 }

@@ -50,6 +50,7 @@ type held struct {
 const (
 	mostMoments = 4                // of a volume at a time
 	idleAfter   = 10 * time.Minute // a moment that nobody asks for anything ends
+	grace       = time.Second      // that a client has to take its answer when the server stops
 )
 
 // Why a moment ends.
@@ -124,7 +125,11 @@ func (s *Server) counted(h http.Handler) http.Handler {
 		defer s.working.Done()
 		ctx, cancel := context.WithCancelCause(r.Context())
 		defer cancel(nil)
-		defer context.AfterFunc(s.ctx, func() { cancel(errStops) })()
+		defer context.AfterFunc(s.ctx, func() {
+			cancel(errStops)
+			c, end := http.NewResponseController(w), time.Now().Add(grace)
+			_, _ = c.SetReadDeadline(end), c.SetWriteDeadline(end) // the client may be stopped, and take nothing
+		})()
 		h.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

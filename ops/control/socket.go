@@ -36,6 +36,9 @@ func listen(dir, name string) (*socket, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	st, err := os.Lstat(path)
+	if err == nil && !answers(path) { // its name is longer than the one that it was made with
+		err = errors.Join(fmt.Errorf("no socket can be reached at %s: the name is too long", path), os.Remove(path))
+	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
