@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"tansy/disk"
 	"tansy/ops/control"
@@ -97,8 +99,20 @@ func openToRead(ctx context.Context, name string, warn func(error)) (device, err
 	if m.Volume != id {
 		return nil, errors.Join(fmt.Errorf("%s: the server on %s has another volume", name, socket), m.Close())
 	}
+	if copied(name, m.Image) {
+		return nil, errors.Join(fmt.Errorf("%s is in use, and the server on %s has another image of the same volume: %s",
+			name, socket, m.Image), m.Close())
+	}
 	warn(fmt.Errorf("%s is in use: what follows is about what it was at %s", name, m.When.Format("15:04:05")))
 	return atMoment{m, name}, nil
+}
+
+// copied tells that two images are known to be two files: a copy of an image has its UUID.
+func copied(name, served string) bool {
+	one, err := os.Stat(name)
+	other, err2 := os.Stat(served)
+	return err == nil && err2 == nil && filepath.IsAbs(served) && one.Mode().IsRegular() && other.Mode().IsRegular() &&
+		!os.SameFile(one, other)
 }
 
 // atMoment is a moment of a volume in use, as a device.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/test/kit/nfsclient"
 )
@@ -88,6 +89,30 @@ func TestServedByName(t *testing.T) {
 		if code, said := tool(t, args...); code == exitOK || !strings.Contains(said, "in use by another server") {
 			t.Errorf("%v without a socket: exit code %d\n%s", args, code, said)
 		}
+	}
+	p.stop(t)
+}
+
+// A copy of an image that is served, in use by somebody else, is not taken for the image: they have one UUID.
+func TestServedCopy(t *testing.T) {
+	t.Parallel()
+	img := newImage(t)
+	copied := img + ".copy"
+	b, err := os.ReadFile(img)
+	if err == nil {
+		err = os.WriteFile(copied, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := disk.OpenFile(copied, disk.FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	p := startServe(t, "--volume", img)
+	if code, said := tool(t, "check", copied); code == exitOK || !strings.Contains(said, "another image of the same volume") {
+		t.Errorf("exit code %d\n%s", code, said)
 	}
 	p.stop(t)
 }

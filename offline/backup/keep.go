@@ -129,6 +129,9 @@ func (x *Folder) take(ctx context.Context, all []Listed, id ID, progress func(do
 			continue
 		}
 		merged, err := x.merge(ctx, l, child, progress)
+		if err == nil { // else the older one stays: it may be all that there is
+			err = errors.Join(merged.Err, merged.Flaw)
+		}
 		if err != nil {
 			return all, err
 		}
