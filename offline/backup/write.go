@@ -47,13 +47,6 @@ const mostNamed = 10_000
 // atOnce is how many bytes of a backup are written at once.
 const atOnce = 1 << 20
 
-// A Releaser is a device that keeps blocks for its reader: of a volume that changes meanwhile.
-type Releaser interface {
-	// Release tells that blocks [from, to) are not read any more. They are of data; what is before these is read until the
-	// end, also to name the files of damaged blocks: for these, what the files' indirect blocks were may be gone.
-	Release(from, to uint64)
-}
-
 // Write writes a backup of the volume at rest on d (fs.AtRest) to w. If base is not nil, it is what base has not, or
 // otherwise: a backup that adds to base. Nothing may change d. A damaged block does not end the backup: it is in the
 // report, and marked in the backup. The error is one of d, of base, of w, or of ctx.
@@ -325,8 +318,9 @@ func (b *run) read() error {
 	}
 	last := b.wanted[len(b.wanted)-1]
 	b.wanted = b.wanted[:0]
-	if r, ok := b.now.layout.(Releaser); ok && last >= b.now.super.Geometry().Data0() {
-		r.Release(b.released, last+1)
+	// What is before data is read until the end, also to name the files of damaged blocks.
+	if last >= b.now.super.Geometry().Data0() {
+		disk.Release(b.now.layout, b.released, last+1)
 		b.released = last + 1
 	}
 	return nil

@@ -461,7 +461,7 @@ func (r *releasing) ReadAt(a uint64, bufs [][]byte) error {
 	return r.Disk.ReadAt(a, bufs)
 }
 
-// Release implements Releaser.
+// Release implements disk.Releaser.
 func (r *releasing) Release(from, to uint64) {
 	if r.to != 0 && from != r.to || to <= from {
 		r.reads++
