@@ -1314,7 +1314,7 @@ var mutants = []mutant{
 	{what: "backup: flaws are not told", file: "offline/backup/chain.go", old: "if f.flaw != nil {", new: "if false {", tests: rotten},
 	{what: "backup: verify: a flaw is none", file: "offline/backup/verify.go", old: "err = f.flaw", new: "_ = f.flaw", tests: rotten},
 	{what: "backup: verify: a damaged list is none", file: "offline/backup/verify.go", old: "if head.err != nil {", new: "if head.err != nil && false {", tests: rotten},
-	{what: "backup: data are released before they are read", file: "offline/backup/write.go", old: "r.Release(b.released, last+1)", new: "r.Release(b.released, last+100)", tests: backups},
+	{what: "backup: data are released before they are read", file: "offline/backup/write.go", old: "disk.Release(b.now.layout, b.released, last+1)", new: "disk.Release(b.now.layout, b.released, last+100)", tests: backups},
 	{what: "backup: zeros are stored", file: "offline/backup/write.go", old: "\tcase e.kind == stored && zero(buf):", new: "\tcase false:", tests: backups},
 	{what: "backup: zeros are what was stored before", file: "offline/backup/write.go", old: "zero(buf) && b.base == nil:", new: "zero(buf):", tests: backups},
 	{what: "volume at rest: its log is left out", file: "fs/rest.go", old: "\tlayout := volumeend.Layout(below, s)\n\tj, err", new: "\tlayout := volumeend.Layout(below, s)\n\tif true {\n\t\treturn below, nil\n\t}\n\tj, err", tests: backups},
