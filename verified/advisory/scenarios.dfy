@@ -61,6 +61,10 @@ module LockScenarios {
     var f := File([other], [], []);
     assert Clash(f.held[0], r);
   }
+  lemma FreeIsFree(f: File, r: Lock, patient: bool, a: Answer)
+    requires Test(f, r, patient, a)
+    ensures Next(f, r, patient) <==> a == Granted
+  {}
   // LOCK of what somebody else has is denied, or waits behind the others. There is room for a wait if there is for two.
   lemma Taken(f: File, r: Lock, patient: bool, block: bool, ticket: uint64, g: File, a: Answer)
     requires Take(f, r, patient, block, ticket, 2, g, a) && !Next(f, r, patient)
