@@ -131,18 +131,26 @@ func (t *Moment) keep(a uint64, o *old) {
 
 // Release implements Releaser.
 func (t *Moment) Release(from, to uint64) {
+	for _, o := range t.release(from, to) {
+		t.of.spill.drop(o) // without the lock, for which writes wait
+	}
+}
+
+// release is Release, but for what the moment is no user of any more.
+func (t *Moment) release(from, to uint64) (dropped []*old) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil || from >= t.size {
-		return
+		return nil
 	}
 	to = min(to, t.size)
 	for b := t.has.next(from, true); b < to; b = t.has.next(b+1, true) {
-		t.of.spill.drop(t.kept[b])
+		dropped = append(dropped, t.kept[b])
 		delete(t.kept, b)
 	}
 	t.has.drop(from, to)
 	t.settled.add(from, to)
+	return dropped
 }
 
 // A held is how a moment has a block.

@@ -114,16 +114,24 @@ func (s *spill) drop(o *old) {
 	if o.users.Add(-1) > 0 {
 		return
 	}
+	if f := s.give(o); f != nil {
+		f.Close() // which gives its room back, and takes a while: nobody who writes waits for it
+	}
+}
+
+// give gives the room of o back. The result is the file that is not needed any more, if it is not.
+func (s *spill) give(o *old) (unneeded *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.file == nil {
 		s.held--
-		return
+		return nil
 	}
 	if s.free = append(s.free, o.slot); uint64(len(s.free)) == s.slots {
-		s.file.Close() // which gives its room back
+		unneeded = s.file
 		s.file, s.slots, s.free = nil, 0, nil
 	}
+	return unneeded
 }
 
 // kept is how many bytes are kept in memory, and in the file.
