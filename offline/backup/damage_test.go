@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tansy/disk"
@@ -270,6 +271,21 @@ func TestStreamForged(t *testing.T) {
 	}
 	if !errors.Is(err, ErrDamaged) {
 		t.Errorf("forged: %v", err)
+	}
+}
+
+// Nothing may follow a backup in a pipe: a second one would be forgotten.
+func TestStreamAndMore(t *testing.T) {
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) { put(t, v, "a", []byte("a")) })
+	b := full(t, rest(t, d))
+	for what, more := range map[string][]byte{"a byte": {0}, "another backup": b} {
+		s, err := NewStream(bytes.NewReader(append(bytes.Clone(b), more...)))
+		if err == nil {
+			_, err = Restore(context.Background(), disk.NewMem(16<<20), s, RestoreOptions{})
+		}
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "follows its end") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

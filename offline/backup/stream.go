@@ -93,6 +93,18 @@ func (s *Stream) each(f func(e entry, data []byte) error) error {
 	}
 }
 
+// over makes sure that nothing follows: of two backups one behind the other, the second would be forgotten in silence.
+func (s *Stream) over() error {
+	n, err := io.ReadFull(s.r, make([]byte, 1))
+	if n > 0 {
+		return fmt.Errorf("%w: something follows its end, in block %d", ErrDamaged, s.at)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
 // ending reads the index, which begins with block b, at block at, and the end.
 func (s *Stream) ending(at uint64, b []byte, segments uint64) error {
 	for index := at; ; at++ {
@@ -102,7 +114,7 @@ func (s *Stream) ending(at uint64, b []byte, segments uint64) error {
 				e.digest != [sha256.Size]byte(s.sums.Sum(nil)) {
 				return fmt.Errorf("%w: the checksum of block %d is wrong", ErrDamaged, at)
 			}
-			return nil
+			return s.over()
 		}
 		s.sums.Write(b[sumAt:])
 		if err := s.read(b); err != nil {

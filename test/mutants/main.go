@@ -149,7 +149,7 @@ var (
 	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Chain|Writer|Nodes|DamagedList|Refused"}
 	rotten = []string{"./offline/backup", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
-		"Flipped|Cut|Rotten|Forged|ToDamaged"}
+		"Flipped|Cut|Rotten|Forged|ToDamaged|AndMore"}
 	keepers = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Keep|Prune|Base"}
 	bringBack = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
