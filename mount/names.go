@@ -217,7 +217,8 @@ func (f *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fu
 }
 
 // Rename implements fuse.RawFileSystem. The kernel changes no name in either directory meanwhile, so to look first
-// whether there is one to be replaced is to be sure (RENAME_NOREPLACE), if nobody else changes the volume.
+// whether there is one to be replaced is to be sure (RENAME_NOREPLACE), if nobody else changes the volume. An exchange
+// takes no name away from an open file.
 func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
 	if in.Flags != 0 && in.Flags != renameNoReplace && in.Flags != renameExchange {
 		return fuse.EINVAL

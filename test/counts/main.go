@@ -47,7 +47,7 @@ var numbers = []number{
 	}},
 	{"checks of POSIX", lines("go", "run", "./test/posix", "-list"), []phrase{
 		{"docs/design/promises.md", "%d checks as six users"}, {"test/posix/README.md", "%d checks of what POSIX"},
-		{"docs/guide/mount.md", "POSIX suite: %d of"},
+		{"docs/guide/mount.md", "POSIX suite: %d checks"},
 	}},
 	{"mutants of the verified code", last("python3", "verified/tools/mutants.py", "-n"), []phrase{
 		{"README.md", "%d mutants of proofs"}, {"docs/evidence/tests.md", "with one line changed, %d times"},
