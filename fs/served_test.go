@@ -312,7 +312,9 @@ func TestGrowInUseLost(t *testing.T) {
 				written++
 				if !lost {
 					lost = true
-					other = open(t, mem, fs.Options{})
+					var its sync.WaitGroup // another process, which has none of this one's locks
+					its.Go(func() { other = open(t, mem, fs.Options{}) })
+					its.Wait()
 				}
 				return nil
 			}), fs.Options{})
