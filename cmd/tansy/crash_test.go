@@ -22,8 +22,8 @@ func TestCrashCommand(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{steps, "--seed", "3"}, exitOK, "distinct states (seed 3)\n"},
-		{[]string{"--length", "1", "--for", "1ns"}, exitOK, "0 faults in 0 sequences"},
+		{[]string{steps, "--seed", "3"}, exitOK, "distinct states, 0 faults (seed 3), "},
+		{[]string{"--length", "1", "--for", "1ns"}, exitOK, "0 sequences, 0 images, 0 distinct states, 0 faults (seed 1)"},
 		{[]string{"--replay", saved}, exitOK, "the fault is no more"},
 		{[]string{wrong}, exitUsage, "line 1: create: 2 words stand behind it, not 1"},
 		{[]string{absent}, exitUsage, `the step "remove bar" is refused where it stands`},

@@ -22,6 +22,7 @@
 //	run.go     one sequence, recorded
 //	judge.go   one image, recovered and judged
 //	equal.go   whether two were recovered to the same
+//	foreseen.go whether one will be recovered to what was judged before
 //	tree.go    what can be seen of a volume
 //	finding.go what was found: saved, made smaller, shown again
 package crash
@@ -64,6 +65,7 @@ type Count struct {
 	Moments    uint64 // after which the machine crashed
 	Images     uint64 // recovered and judged, with those of crashes within recovery
 	Same       uint64 // not judged, as one of the same sequence had the same blocks
+	Foreseen   uint64 // of the images: what comes of them was known before
 	Equal      uint64 // of the images: recovered to what another one was, which was read and checked
 	States     uint64 // different ones that were recovered
 }
@@ -154,6 +156,7 @@ func (c *Count) Add(d Count) {
 	c.Moments += d.Moments
 	c.Images += d.Images
 	c.Same += d.Same
+	c.Foreseen += d.Foreseen
 	c.Equal += d.Equal
 	c.All += d.All
 	c.States += d.States

@@ -178,7 +178,7 @@ func (f *Finding) Again() error {
 		return nil
 	}
 	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local}
-	same, err := newEquals(f.image)
+	same, err := newEquals(f.image, nil)
 	if err != nil {
 		return err
 	}
