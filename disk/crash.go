@@ -54,7 +54,7 @@ var sums = maphash.MakeSeed()
 // Data are the bytes of a block, which nobody may change.
 func (c *Content) Data() []byte { return c.data[:] }
 
-// Sum is a hash of the block, the same for equal ones in the life of the process. It is 0 for zeros, and for them alone.
+// Sum is a hash of the block, the same for equal ones in the life of the process. It is 0 for zeros alone.
 func (c *Content) Sum() uint64 {
 	if c == nil {
 		return 0

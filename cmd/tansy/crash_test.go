@@ -29,6 +29,10 @@ func TestCrashCommand(t *testing.T) {
 		{[]string{absent}, exitUsage, `the step "remove bar" is refused where it stands`},
 		{[]string{"--replay", steps}, exitUsage, "is not what `tansy crash` saves"},
 		{[]string{"--save", saved}, exitUsage, "exists: give another FILE with --save"},
+		{[]string{"--clients", "2", "--for", "200ms"}, exitOK, "distinct states, 0 faults (seed 1), "},
+		{[]string{"--clients", "5"}, exitUsage, "--clients has to be from 2 to 4"},
+		{[]string{"--clients", "2", "--length", "1"}, exitUsage, "--clients is for steps that are drawn"},
+		{[]string{"--clients", "2", "--for", "0"}, exitUsage, "--clients never ends by itself"},
 		{[]string{"--length", "4"}, exitUsage, "--length has to be 1, 2, or 3"},
 		{[]string{"--replay", saved, steps}, exitUsage, "leave STEPS, --length, and --save out"},
 	} {

@@ -24,24 +24,41 @@ type judged struct {
 // hashes are of this process alone.
 var hashes = maphash.MakeSeed()
 
-// judgeAll runs a sequence, and judges what a crash leaves at each moment of it.
-func judgeAll(base *disk.Sim, steps []Step, o Options, r *rand.Rand) (c judged, f *Finding) {
+// work is what is tried: a sequence, or the steps of several clients.
+type work struct {
+	steps   []Step
+	clients [][]Step
+}
+
+// record runs it on a copy of base, after so many commits.
+func (w work) record(base *disk.Sim, before int, o Options) (*disk.Sim, *history, error) {
+	if w.clients != nil {
+		return recordClients(base, w.clients, before, o.Device)
+	}
+	return record(base, w.steps, before, o.Device)
+}
+
+// judgeAll runs what is to be tried, and judges what a crash leaves at each moment of it.
+func judgeAll(base *disk.Sim, w work, o Options, r *rand.Rand) (c judged, f *Finding) {
 	c.states = map[uint64]struct{}{}
-	if refused(steps) >= 0 {
+	if refused(w.steps) >= 0 {
 		c.Impossible++
 		return c, nil
 	}
-	sim, h, err := record(base, steps, r.IntN(most), o.Device)
-	if err != nil {
-		return c, &Finding{Steps: steps, Blocks: base.Size(), Problem: "before any crash: " + err.Error()}
+	failed := func(problem string) *Finding {
+		return &Finding{Steps: w.steps, Clients: w.clients, Blocks: base.Size(), Problem: problem}
 	}
-	if len(h.steps) == 0 {
+	sim, h, err := w.record(base, r.IntN(most), o)
+	if err != nil {
+		return c, failed("before any crash: " + err.Error())
+	}
+	if len(h.begun) == 0 {
 		c.Impossible++
 		return c, nil
 	}
 	same, err := newEquals(base, sim.Varying())
 	if err != nil {
-		return c, &Finding{Steps: steps, Blocks: base.Size(), Problem: err.Error()}
+		return c, failed(err.Error())
 	}
 	seen := map[uint64]bool{}
 	images := o.Images
@@ -131,7 +148,7 @@ func (j *judge) recovered(d *disk.Sim) error {
 	if tree, known := j.same.trees[sum]; known {
 		j.got = tree
 		j.count.Equal++
-	} else if j.got, err = Tree(v, v.Root()); err == nil {
+	} else if j.got, err = j.h.see(v); err == nil {
 		j.same.trees[sum] = j.got
 	}
 	if e := v.Close(); err == nil {
@@ -148,6 +165,12 @@ func (j *judge) recovered(d *disk.Sim) error {
 
 // right is an error if the state that was recovered is none that the crash may leave.
 func (j *judge) right() error {
+	if j.h.clients != nil {
+		if !slices.Contains(j.h.clients.allowed(j.moment), j.got) {
+			return errors.New("no order of the steps, up to any place that has what was acknowledged, gives the state")
+		}
+		return nil
+	}
 	lo, hi := j.h.allowed(j.moment)
 	if slices.Contains(j.h.states[lo:hi+1], j.got) {
 		return nil
