@@ -68,6 +68,8 @@ var mutants = []mutant{
 	{what: "TLS: the youngest handshake ends", file: "nfs/oncrpc/tls.go", old: "c.since.Before(worst.since)", new: "worst.since.Before(c.since)", tests: sealed},
 	{what: "TLS: a handshake counts as a call", file: "nfs/oncrpc/tls.go", old: "\tc.called.Store(false) // so that it goes first when room is needed\n", new: "", tests: sealed},
 	{what: "TLS: a handshake is never idle", file: "nfs/oncrpc/tls.go", old: "\tw.c.waiting.Store(true)\n", new: "", tests: sealed},
+	{what: "TLS: what is sealed is others' before it is sent", file: "nfs/oncrpc/tls.go", old: "\tdefer forget(b)\n\tc.one[0] = b\n", new: "\tc.one[0] = b\n\tforget(b)\n", tests: sealed},
+	{what: "TLS: new memory for all that is sealed", file: "nfs/oncrpc/tls.go", old: "\t\tsealedBuffers.Put(&b)\n", new: "", tests: sealed},
 	{what: "TLS: handshakes are counted for ever", file: "nfs/oncrpc/tls.go", old: "\ts.shaking--\n", new: "", tests: sealed},
 	{what: "TLS: failures are not counted", file: "nfs/oncrpc/tls.go", old: "\ts.count.failedShakes.Add(1)\n", new: "", tests: sealed},
 	{what: "TLS: certificates are not counted apart", file: "nfs/oncrpc/tls.go", old: "\t\tn = 1\n", new: "", tests: sealed},
