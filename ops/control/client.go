@@ -29,6 +29,29 @@ func Client(socket string) *http.Client {
 	}}
 }
 
+// Image asks the server on a socket where its volume lies.
+func Image(ctx context.Context, socket string) (string, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, URL("/volume"), nil)
+	if err != nil {
+		return "", err
+	}
+	c := Client(socket)
+	defer c.CloseIdleConnections()
+	a, err := c.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer a.Body.Close()
+	if a.StatusCode != http.StatusOK {
+		return "", errors.New(said(a))
+	}
+	var s Served
+	if err := json.NewDecoder(io.LimitReader(a.Body, mostSaid)).Decode(&s); err != nil {
+		return "", fmt.Errorf("the answer is malformed: %w", err)
+	}
+	return s.Image, nil
+}
+
 // URL is that of a path of a Server.
 func URL(path string) string { return "http://tansy" + path }
 

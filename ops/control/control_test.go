@@ -47,6 +47,7 @@ type served struct {
 	dir   string
 	ended chan string // why moments end, in order
 	file  fs.Handle
+	at    int64 // what time the volume has, in seconds since 1970
 }
 
 // endings is a log that tells of moments that end.
@@ -73,11 +74,13 @@ func (e endings) Enabled(context.Context, slog.Level) bool { return true }
 func serving(t *testing.T, d disk.Disk, o fs.Options, idle time.Duration) *served {
 	t.Helper()
 	must(t, fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}))
+	x := &served{dir: folder(t), ended: make(chan string, 100), at: 1_000_000_000}
+	o.Clock = func() time.Time { return time.Unix(x.at, 0) }
 	v, err := fs.Open(d, o)
 	must(t, err)
 	made, err := v.Create(root, v.Root(), []byte("file"), fs.Guarded, &fs.SetAttr{}, 0)
 	must(t, err)
-	x := &served{fs: v, dir: folder(t), ended: make(chan string, 100), file: made.Handle}
+	x.fs, x.file = v, made.Handle
 	x.write(t, 1)
 	vol := Volume{ID: v.VolumeID(), Take: v.Moment, Source: status.Source{Image: "data.img"}}
 	x.s, err = serve(x.dir, vol, slog.New(endings{slog.DiscardHandler, x.ended}), idle)
@@ -116,7 +119,7 @@ func TestMoment(t *testing.T) {
 	must(t, err)
 	want := here.AtRest()
 	m := x.take(t)
-	if m.Volume != x.fs.VolumeID() || m.Image != "data.img" || m.Size() != want.Size() || m.When.IsZero() {
+	if m.Volume != x.fs.VolumeID() || m.Image != "data.img" || m.Size() != want.Size() || m.When.Unix() != x.at {
 		t.Errorf("%+v", m)
 	}
 	x.write(t, 2)

@@ -1178,6 +1178,10 @@ var mutants = []mutant{
 	{what: "moments: the room of removed files is given back meanwhile", file: "fs/internal/background/trimmer.go", old: "if t.v.InMoments() {", new: "if false {", tests: momentsOfVolumes},
 
 	// The socket of a volume that is in use.
+	{what: "control: a moment is of when it was given", file: "ops/control/server.go", old: "When: m.Taken.Format", new: "When: time.Now().Format", tests: controls},
+	{what: "control: a copy of the image has the served one grow", file: "cmd/tansy/control.go", old: "\tif err == nil && copied(name, image) {\n", new: "\tif false {\n", tests: []string{"./cmd/tansy", "-run", "ServedCopy"}},
+	{what: "control: where a volume lies depends on the server's folder", file: "cmd/tansy/control.go", old: "\t\tsource.Image = absolute ", new: "\t\t_ = absolute ", tests: []string{"./cmd/tansy", "-run", "ServedCopy"}},
+	{what: "moments: what is kept may lie on the volume itself", file: "disk/spill.go", old: "\tif err := refuseServed(dir); err != nil {\n\t\treturn nil, err\n\t}\n", new: "", tests: []string{"./test/mount", "-run", "MomentOnItself"}},
 	{what: "control: any number of moments", file: "ops/control/server.go", old: "if s.open == mostMoments {", new: "if false {", tests: controls},
 	{what: "control: a lost moment is an error of the device", file: "ops/control/server.go", old: "\t\tcode = http.StatusGone\n", new: "", tests: controls},
 	{what: "control: one block more than can be asked for", file: "ops/control/server.go", old: "n > MostBlocks {", new: "n > MostBlocks+1 {", tests: controls},
