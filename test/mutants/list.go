@@ -1182,6 +1182,8 @@ var mutants = []mutant{
 	{what: "control: a copy of the image has the served one grow", file: "cmd/tansy/control.go", old: "\tif err == nil && copied(name, image) {\n", new: "\tif false {\n", tests: []string{"./cmd/tansy", "-run", "ServedCopy"}},
 	{what: "control: where a volume lies depends on the server's folder", file: "cmd/tansy/control.go", old: "\t\tsource.Image = absolute ", new: "\t\t_ = absolute ", tests: []string{"./cmd/tansy", "-run", "ServedCopy"}},
 	{what: "moments: what is kept may lie on the volume itself", file: "disk/spill.go", old: "\tif err := refuseServed(dir); err != nil {\n\t\treturn nil, err\n\t}\n", new: "", tests: []string{"./test/mount", "-run", "MomentOnItself"}},
+	{what: "moments: who takes one waits for all that is discarded", file: "disk/moments.go", old: "next := min(end, (a/discardStep+1)*discardStep)", new: "next := end", tests: []string{"./disk", "-run", "MomentsDiscard"}},
+	{what: "moments: what is discarded is split anywhere", file: "disk/moments.go", old: "(a/discardStep+1)*discardStep)", new: "a+discardStep)", tests: []string{"./disk", "-run", "MomentsDiscard"}},
 	{what: "control: any number of moments", file: "ops/control/server.go", old: "if s.open == mostMoments {", new: "if false {", tests: controls},
 	{what: "control: a lost moment is an error of the device", file: "ops/control/server.go", old: "\t\tcode = http.StatusGone\n", new: "", tests: controls},
 	{what: "control: one block more than can be asked for", file: "ops/control/server.go", old: "n > MostBlocks {", new: "n > MostBlocks+1 {", tests: controls},
