@@ -438,3 +438,39 @@ func TestLongFolder(t *testing.T) {
 		t.Errorf("%v; left: %v", err, left)
 	}
 }
+
+// Who has a moment, and asks nothing of it for long, has it for as long as the process runs.
+func TestMomentStays(t *testing.T) {
+	asked := make(chan string)
+	m := http.NewServeMux()
+	m.HandleFunc("POST /moment", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, `{"id": 7, "blocks": 9, "when": "2026-11-30T04:45:12Z"}`)
+		must(t, http.NewResponseController(w).Flush())
+		<-r.Context().Done()
+	})
+	m.HandleFunc("POST /moment/7/release", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.URL.RawQuery:
+		case <-r.Context().Done():
+		}
+	})
+	socket := filepath.Join(t.TempDir(), "s")
+	at, err := net.Listen("unix", socket)
+	must(t, err)
+	s := http.Server{Handler: m}
+	go s.Serve(at)
+	defer s.Close()
+	x, err := takeAsking(t.Context(), socket, 1)
+	must(t, err)
+	for range 3 {
+		select {
+		case q := <-asked:
+			if q != "from=0&to=0" {
+				t.Errorf("%q is asked for", q)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("nothing is asked for")
+		}
+	}
+	must(t, x.Close())
+}

@@ -1184,6 +1184,7 @@ var mutants = []mutant{
 	{what: "moments: what is kept may lie on the volume itself", file: "disk/spill.go", old: "\tif err := refuseServed(dir); err != nil {\n\t\treturn nil, err\n\t}\n", new: "", tests: []string{"./test/mount", "-run", "MomentOnItself"}},
 	{what: "moments: who takes one waits for all that is discarded", file: "disk/moments.go", old: "next := min(end, (a/discardStep+1)*discardStep)", new: "next := end", tests: []string{"./disk", "-run", "MomentsDiscard"}},
 	{what: "moments: what is discarded is split anywhere", file: "disk/moments.go", old: "(a/discardStep+1)*discardStep)", new: "a+discardStep)", tests: []string{"./disk", "-run", "MomentsDiscard"}},
+	{what: "control: who asks nothing for long loses the moment", file: "ops/control/client.go", old: "\tgo m.goOnAsking(ctx, every)\n", new: "", tests: []string{"./ops/control", "-run", "MomentStays"}},
 	{what: "control: any number of moments", file: "ops/control/server.go", old: "if s.open == mostMoments {", new: "if false {", tests: controls},
 	{what: "control: a lost moment is an error of the device", file: "ops/control/server.go", old: "\t\tcode = http.StatusGone\n", new: "", tests: controls},
 	{what: "control: one block more than can be asked for", file: "ops/control/server.go", old: "n > MostBlocks {", new: "n > MostBlocks+1 {", tests: controls},
