@@ -156,6 +156,16 @@ func TestBackupKeep(t *testing.T) {
 }
 
 // A backup goes through a pipe, and what is cut short is noticed.
+// A volume whose file has the name of a backup is a volume.
+func TestVolumeNamedAsBackup(t *testing.T) {
+	img := filled(t, t.TempDir(), "v"+volbackup.Suffix, []byte("a"), "--size", "8M")
+	says(t, exitOK, ": clean; 1 file", "check", img)
+	write(t, img, "more", nil)
+	if volbackup.Is(img) {
+		t.Error("it is taken for a backup")
+	}
+}
+
 // Nobody else comes to the folder between a backup and what is taken away after it.
 func TestBackupKeepsFolder(t *testing.T) {
 	dir := t.TempDir()

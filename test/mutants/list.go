@@ -1331,6 +1331,7 @@ var mutants = []mutant{
 	{what: "volume at rest: its superblock stays damaged", file: "fs/rest.go", old: "if damaged {", new: "if damaged && s.Size() == 0 {", tests: backups},
 	{what: "tree of codes: a page is in its other block", file: "journal/tree.go", old: "Block: t.First + 2*p + b.U64(0)%2,", new: "Block: t.First + 2*p + 1 - b.U64(0)%2,", tests: chains},
 	{what: "tree of codes: a page is of the block beside", file: "journal/tree.go", old: "return (a - s.tree.Home) / pages.PerPage", new: "return (a + 1 - s.tree.Home) / pages.PerPage", tests: chains},
+	{what: "backup: a volume is one by its name", file: "offline/backup/folder.go", old: "Data: b}); why == 0 {", new: "Data: b}); false && why == 0 {", tests: []string{"./cmd/tansy", "-run", "VolumeNamed"}},
 	{what: "backup: one is opened to be changed", file: "cmd/tansy/backup.go", old: "if !o.ReadOnly {", new: "if false {", tests: backupCmd},
 	{what: "backup: damage of the volume is exit code 0", file: "cmd/tansy/backup.go", old: "\t\tcode = exitFailure\n\t\tfor _, d := range", new: "\t\tfor _, d := range", tests: backupCmd},
 	{what: "restore: damage is exit code 0", file: "cmd/tansy/restore.go", old: "\tcase n > 0:\n\t\tline += \", damaged, \" + count(n, \"problem\", \"problems\")\n\t\tcode = exitFailure", new: "\tcase n > 0:\n\t\tline += \", damaged, \" + count(n, \"problem\", \"problems\")", tests: backupCmd},
