@@ -48,6 +48,7 @@ type Options struct {
 	NoXattr    bool     // there are no extended attributes
 	Shared     bool     // others change the volume, too, through Mount.Beside
 	Locks      bool     // locks are where Mount.UseLocks says, if this is Linux; else the kernel has them
+	Debug      bool     // each request of the kernel and its answer are logged, as messages of level debug
 	Flags      []string // of the mount, as mount(8) names them, see Flag
 
 	// Unclaim, if not nil, says that Source is a block device and the volume is to be mounted as its file system
@@ -341,7 +342,11 @@ func (o *Options) fuse() *fuse.MountOptions {
 		ExplicitDataCacheControl: true, // nobody else changes contents
 		DisableXAttrs:            o.NoXattr,
 		DisableSplice:            true, // what is read is in memory
+		Debug:                    o.Debug,
 		Logger:                   slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	if o.Debug { // the library has one logger for all
+		m.Logger = slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)
 	}
 	if o.Shared {
 		m.Name = nameShared
