@@ -146,10 +146,7 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	m := &Mount{files: f, dir: dir, done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
-		serve()
-		if f.locks != nil {
-			f.locks.end()
-		}
+		f.until(serve)
 	}()
 	if err := f.wait(); err != nil {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
@@ -163,6 +160,15 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 		o.Log.Warn("the kernel reads no more ahead than it does by itself", "err", err)
 	}
 	return m, nil
+}
+
+// until serves the kernel, and puts in order what it leaves when nobody uses the file system any more.
+func (f *fileSystem) until(serve func()) {
+	serve()
+	f.letAllGo()
+	if f.locks != nil {
+		f.locks.end()
+	}
 }
 
 // mount mounts a volume through the library, and returns what serves it until it is unmounted.
@@ -307,7 +313,7 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 	if o.Locks {
 		f.locks = newLocking()
 	}
-	f.nodes = newNodes(f.root)
+	f.nodes = newNodes(f.root, f.shared || opens)
 	if o.ReadOnly {
 		return f, nil
 	}
