@@ -62,6 +62,19 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (wr
 	if err != nil {
 		return 0, status(err)
 	}
+	written, err = f.put(h, offset, data)
+	if err != nil {
+		return 0, status(err)
+	}
+	if f.shared && in.Flags&(unix.O_DSYNC|unix.O_SYNC) != 0 {
+		return written, status(f.volume.Sync())
+	}
+	return written, fuse.OK
+}
+
+// put writes data to a file. If not all of it could be written, there is no error: the kernel comes again for the rest,
+// and is told.
+func (f *fileSystem) put(h fs.Handle, offset uint64, data []byte) (written uint32, err error) {
 	room := f.nodes.kept.room()
 	for len(data) > 0 {
 		n, _, _, err := f.volume.Write(superuser, h, offset+uint64(written), data, f.stability)
@@ -69,17 +82,14 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (wr
 			continue
 		}
 		if err != nil && written > 0 {
-			break // the kernel comes again for the rest, and is told
+			break
 		}
 		if err != nil {
-			return 0, status(err)
+			return 0, err
 		}
 		written, data = written+n, data[n:]
 	}
-	if f.shared && in.Flags&(unix.O_DSYNC|unix.O_SYNC) != 0 {
-		return written, status(f.volume.Sync())
-	}
-	return written, fuse.OK
+	return written, nil
 }
 
 // Flush implements fuse.RawFileSystem: closing a file makes nothing durable. Without locks here the kernel does not ask

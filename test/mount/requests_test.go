@@ -92,6 +92,19 @@ func object(t *testing.T, path string) {
 	must(t, unix.Rename(path+".tmp", path))
 }
 
+// duplicate is what cp does.
+func duplicate(t *testing.T, path string) {
+	opened(t, path, unix.O_RDONLY, 0, func(from int) {
+		opened(t, path+".copy", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o644, func(to int) {
+			for n := 1; n > 0; {
+				var err error
+				n, err = unix.CopyFileRange(from, nil, to, nil, 1<<30, 0)
+				must(t, err)
+			}
+		})
+	})
+}
+
 // tasks are in the order in which they are done, each in a folder of its own.
 var tasks = []task{
 	{
@@ -122,6 +135,11 @@ var tasks = []task{
 			readAll(t, path)
 		},
 		do: readAll,
+	},
+	{
+		name: "copy", prepare: fileOf, do: duplicate,
+		asks:    map[string]int{"GETATTR": 1, "LOOKUP": 1, "MKNOD": 1, "COPY_FILE_RANGE": 1, "GETXATTR": 1},
+		noXattr: map[string]int{"GETXATTR": 0},
 	},
 	{
 		name: "write anew", prepare: fileOf, do: fileOf,
