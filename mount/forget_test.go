@@ -170,7 +170,7 @@ func TestRoomOfForgotten(t *testing.T) {
 		if st := grow(); st != fuse.Status(unix.ENOSPC) {
 			t.Errorf("%s: %v while the file may be open", what, st)
 		}
-		kept.patience = time.Hour
+		kept.patience, kept.fewer = time.Hour, nil
 		done := make(chan fuse.Status)
 		go func() { done <- grow() }()
 		for waits := false; !waits; { // for a file to be forgotten
