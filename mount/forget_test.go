@@ -112,7 +112,6 @@ func TestRoomOfForgotten(t *testing.T) {
 		}
 		return st
 	}
-	kept.patience = time.Hour // for nothing, if nothing is kept
 	fill := func() {          // the volume
 		for size := 1 << 20; size >= 4096; size /= 2 {
 			data := make([]byte, size)
@@ -162,15 +161,18 @@ func TestRoomOfForgotten(t *testing.T) {
 		old := k.create("old")
 		k.ok(what, k.Fallocate(nil, &fuse.FallocateIn{InHeader: head(old), Length: 1 << 20}))
 		fill()
+		kept.patience, kept.fewer = 0, nil
 		if st := grow(); st != fuse.Status(unix.ENOSPC) {
 			t.Errorf("%s: %v on a full volume", what, st)
 		}
+		if kept.fewer != nil {
+			t.Errorf("%s: waited for files that nobody keeps", what)
+		}
 		k.unlink("old")
-		kept.patience = 0
 		if st := grow(); st != fuse.Status(unix.ENOSPC) {
 			t.Errorf("%s: %v while the file may be open", what, st)
 		}
-		kept.patience, kept.fewer = time.Hour, nil
+		kept.patience, kept.fewer = time.Minute, nil
 		done := make(chan fuse.Status)
 		go func() { done <- grow() }()
 		for waits := false; !waits; { // for a file to be forgotten
@@ -185,7 +187,7 @@ func TestRoomOfForgotten(t *testing.T) {
 		}
 		k.Forget(old, 1)
 		if st := <-done; st != fuse.OK {
-			t.Errorf("%s: %v when it is forgotten", what, st)
+			t.Fatalf("%s: %v when it is forgotten", what, st)
 		}
 		cut := fuse.SetAttrIn{SetAttrInCommon: fuse.SetAttrInCommon{InHeader: head(file), Valid: fuse.FATTR_SIZE}}
 		k.ok("cut", k.SetAttr(nil, &cut, &fuse.AttrOut{}))

@@ -3,6 +3,8 @@
 package mount
 
 import (
+	"time"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"tansy/fs"
@@ -12,10 +14,12 @@ import (
 // A node is a file that the kernel knows.
 type node struct {
 	handle  fs.Handle
-	lookups uint64   // times that the kernel was told of it and has not forgotten
-	opens   int      // of what nodes.tracked is true for
-	kept    bool     // by the volume, while it may be open: see kept.go
-	gone    *fs.Attr // what it was when it was removed, which the kernel may still ask for
+	lookups uint64    // times that the kernel was told of it and has not forgotten
+	opens   int       // of what nodes.tracked is true for
+	kept    bool      // by the volume, while it may be open: see kept.go
+	cut     time.Time // when much of it was cut off, or fewer blocks were seen since; zero: long ago
+	used    uint64    // then, in bytes
+	gone    *fs.Attr  // what it was when it was removed, which the kernel may still ask for
 }
 
 // nodeID is what the kernel knows a file by. An inode number alone would not do: it is used again, and replies about
