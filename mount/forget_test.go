@@ -112,7 +112,7 @@ func TestRoomOfForgotten(t *testing.T) {
 		}
 		return st
 	}
-	fill := func() {          // the volume
+	fill := func() { // the volume
 		for size := 1 << 20; size >= 4096; size /= 2 {
 			data := make([]byte, size)
 			for st := fuse.OK; st == fuse.OK; {
