@@ -15,8 +15,7 @@ func (v *FS) Exchange(who *Cred, from Handle, fromName []byte, to Handle, toName
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		localcalls.Exchange(&c.Call, t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
+		localcalls.Exchange(&c.Call, t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn)
 	})
 }
 
@@ -83,9 +82,8 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) 
 			g = *guard
 		}
 		err := w.serve(&c, func(t *txn) {
-			sec, nsec := v.now()
 			at, ctime.Sec, ctime.Nsec = localcalls.Punch(&c.Call, t, v.dirs,
-				vc, h.Ino, h.Gen, lo, hi, guard != nil, g.Sec, g.Nsec, sec, nsec)
+				vc, h.Ino, h.Gen, lo, hi, guard != nil, g.Sec, g.Nsec)
 		})
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"tansy/internal/layout"
 	"tansy/internal/lockorder"
 	"tansy/internal/runtime/peers"
+	"tansy/internal/runtime/stamps"
 )
 
 // Calls that must not be done twice leave records in the transactions that do the work
@@ -107,7 +108,7 @@ func (r *replies) begin(id *CallID) *place {
 	}
 	now := r.clock()
 	p := &place{id: id}
-	p.sec, p.nsec = stamp(now)
+	p.sec, p.nsec = stamps.Of(now)
 	r.peers.Begins(id.via)
 	c, k := id.client[:], id.key[:]
 	p.index, p.look, p.since = r.calls.Begin(word(c, 0), word(c, 1), word(k, 0), word(k, 1), word(k, 2), word(k, 3),

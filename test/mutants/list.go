@@ -500,7 +500,10 @@ var mutants = []mutant{
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "c.Make(procWrite, uint32(how), ", new: "c.Make(procWrite, uint32(how)&2, ", tests: concurrent},
 	{what: "one write verifier for ever", file: "internal/runtime/seal/seal.go", old: "s.life = le.Uint64(life[:])", new: "s.life = 1 + 0*le.Uint64(life[:])", tests: concurrent},
 	{what: "a file that was cut does not grow", file: "fs/fs.go", old: "for next == calls.SHRINK() {", new: "for false {", tests: []string{"./fs", "-run", "Growing"}},
-	{what: "a clock before 1970 is far ahead", file: "fs/fs.go", old: "if t.Unix() < 0 {", new: "if false {", tests: []string{"./fs", "-run", "Clock"}},
+	{what: "the clock of the options is not that of stamps", file: "fs/open.go", old: "\tsys.SetClock(v.clock)\n", new: "", tests: []string{"./fs", "-run", "Clock"}},
+	{what: "transactions have the machine's time", file: "internal/runtime/dtxn/clock.go", old: "t.s.clock()", new: "time.Now()", tests: []string{"./internal/runtime/stamps"}},
+	{what: "stamps: whole seconds", file: "internal/runtime/stamps/stamps.go", old: "uint32(t.Nanosecond())", new: "0*uint32(t.Nanosecond())", tests: []string{"./internal/runtime/stamps"}},
+	{what: "a clock before 1970 is far ahead", file: "internal/runtime/stamps/stamps.go", old: "if t.Unix() < 0 {", new: "if false {", tests: []string{"./fs", "-run", "Clock"}},
 
 	// Damage to the log, and another owner: faults that the model of the proof excludes.
 	{what: "log: damage is taken for the end", file: "internal/gen/journal/logscan/logscan.go", old: "found = true", new: "found = false", tests: damages},
@@ -959,8 +962,8 @@ var mutants = []mutant{
 	{what: "kept: check does not follow the list", file: "offline/check/links.go", old: ", c.follow(c.kept()))", new: ")", tests: keptFiles},
 	{what: "xattrs: none after the volume is opened", file: "fs/note.go",
 		old: "\t\t}\n\t}\n\tv.xattrs.found()\n", new: "\t\t}\n\t}\n", tests: attributes},
-	{what: "xattrs: a file that is removed leaves them", file: "fs/dir.go", old: "vn, sub, sec, nsec)\n\t})\n\tw.forget(file, err)\n", new: "vn, sub, sec, nsec)\n\t})\n\t_ = file\n", tests: attributes},
-	{what: "xattrs: a file that is replaced leaves them", file: "fs/dir.go", old: "fn, to.Ino, to.Gen, tn, sec, nsec)\n\t})\n\tw.forget(file, err)\n", new: "fn, to.Ino, to.Gen, tn, sec, nsec)\n\t})\n\t_ = file\n", tests: attributes},
+	{what: "xattrs: a file that is removed leaves them", file: "fs/dir.go", old: "vn, sub)\n\t})\n\tw.forget(file, err)\n", new: "vn, sub)\n\t})\n\t_ = file\n", tests: attributes},
+	{what: "xattrs: a file that is replaced leaves them", file: "fs/dir.go", old: "fn, to.Ino, to.Gen, tn)\n\t})\n\tw.forget(file, err)\n", new: "fn, to.Ino, to.Gen, tn)\n\t})\n\t_ = file\n", tests: attributes},
 	{what: "xattrs: the last close leaves them", file: "fs/kept.go", old: "\tw.forget(h.Ino, err)\n", new: "", tests: attributes},
 	{what: "xattrs: what is cleared leaves them", file: "fs/kept.go", old: "\t\t\td.forget(first, nil)\n", new: "\t\t\t_ = first\n", tests: attributes},
 	{what: "xattrs: not looked for below a directory", file: "fs/xattr.go", old: "n.Attr.Type != Directory && n.Attr.Nlink > 1", new: "n.Attr.Nlink > 1", tests: attributes},
