@@ -48,7 +48,7 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 	var c call // SHRINK is of an existing file, truncated to a size it had not before
 	err = w.once(&c, procCreate, id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Create(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
+			p.index, p.record, p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf)
 	})
 	if err == nil && s != nil && s.Size != nil { // of a file that may have been there
@@ -63,7 +63,7 @@ func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error)
 	var c call
 	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Mkdir(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
+			p.index, p.record, p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, a)
 	})
 	return node(&c, dir, err)
@@ -75,7 +75,7 @@ func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []by
 	var c call
 	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Symlink(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
+			p.index, p.record, p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, a, vt)
 	})
 	return node(&c, dir, err)
@@ -87,7 +87,7 @@ func (v *FS) Mknod(who *Cred, dir Handle, name []byte, ty Type, s *SetAttr, majo
 	var c call
 	err := v.once(&c, procMknod, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Mknod(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
+			p.index, p.record, p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor)
 	})
 	return node(&c, dir, err)
@@ -118,7 +118,7 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	var c call
 	err = w.once(&c, p, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Remove(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
+			p.index, p.record, p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, sub)
 	})
 	w.forget(file, err)
@@ -137,7 +137,7 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 	var c call
 	err = w.once(&c, procRename, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Rename(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
+			p.index, p.record, p.look, p.since,
 			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn)
 	})
 	w.forget(file, err)
@@ -150,7 +150,7 @@ func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) 
 	var c call
 	err := v.once(&c, procLink, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Link(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
+			p.index, p.record, p.look, p.since,
 			vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn)
 	})
 	return c.attr(file.Ino), c.wcc(dir.Ino), err

@@ -68,7 +68,7 @@ func (v *FS) setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) 
 	var c call
 	err := v.once(&c, procSetattr, id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Setattr(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
+			p.index, p.record, p.look, p.since,
 			vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec)
 	})
 	return c.wcc(h.Ino), err

@@ -27,10 +27,7 @@ func (v *FS) once(c *call, procedure uint32, id *CallID, op onceOp) error {
 		}
 		again = op(t, to)
 	})
-	v.replies.end(at, c.Record && err == nil && !again, again)
-	if at != nil && !c.Record && err != ErrIO { // it was the record that could not be read
-		v.replies.broke(at)
-	}
+	v.replies.end(at, &c.Call, again)
 	return err
 }
 
