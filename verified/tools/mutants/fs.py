@@ -486,6 +486,17 @@
     ("exec/once", "again: RENAME's record is of no file", "Keep(txn, place, r, ino, gen, 0, 0);", "Keep(txn, place, r, 0, 0, 0, 0);", "*OnceCalls*RenameAnew"),
     ("exec/once", "again: LINK that failed leaves a record", "st, file, before, after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);\n      if st == 0 && r != null {", "st, file, before, after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);\n      if st != 0 { Keep(txn, i, r, ino, gen, s, ns); }\n      if st == 0 && r != null {", "*OnceCalls*Link"),
     ("exec/once", "again: the answer has attributes from before", "again, after := UnlinkedAgain(txn, d, i, r, since, dino, dgen, name);", "again, before := UnlinkedAgain(txn, d, i, r, since, dino, dgen, name);", "*OnceCalls*Remove"),
+    # the parts of a hole
+    ("files/holeparts", "hole: the block that it begins in is given back", "lo := (off + 4095) / BLOCK;", "lo := off / BLOCK;", "*HoleParts*.Of"),
+    ("files/holeparts", "hole: a block of it is left", "lo := (off + 4095) / BLOCK;", "lo := off / BLOCK + 1;", "*HoleParts*.Of"),
+    ("files/holeparts", "hole: the block that it ends in is given back", "      hi := end / BLOCK;", "      hi := (end + 4095) / BLOCK;", "*HoleParts*.Of"),
+    ("files/holeparts", "hole: the last block of the file is left", "      hi := (end + 4095) / BLOCK;", "      hi := end / BLOCK;", "*HoleParts*.Of"),
+    ("files/holeparts", "hole: up to the end of the file", "if n < size - off {", "if n < size - off && n == 0 {", "*HoleParts*.Of"),
+    ("files/holeparts", "hole: none within one block", "head, tail, hi := end, end, lo;", "head, tail, hi := off, end, lo;", "*HoleParts*.Of"),
+    ("files/holeparts", "hole: its last bytes are left", "if tail > end { tail := end; }", "tail := end;", "*HoleParts*.Of"),
+    ("files/holeparts", "hole: zeros behind its end", "    if head > end { head := end; }\n", "", "*HoleParts*.Of"),
+    ("files/holeparts", "vacuity: a hole", "    head, tail := lo * BLOCK, hi * BLOCK;\n", "    head, tail := lo * BLOCK, hi * BLOCK; assert false;\n", "*HoleParts*.Of"),
+    ("files/holeparts", "vacuity: a hole within one block", "      return;\n", "      assert false; return;\n", "*HoleParts*.Of"),
     # the record of a call, from its beginning to its end
     ("exec/recording", "record: a part of the key is left out", "first, second, third, fourth := r.U64(16), r.U64(24), r.U64(32), r.U64(40);\n    var id0", "first, second, third, fourth := r.U64(16), r.U64(24), r.U64(32), r.U64(32);\n    var id0", "*Recording*.Begin"),
     ("exec/recording", "record: the client is another", "var id0, id1, at, nanoseconds := r.U64(80)", "var id0, id1, at, nanoseconds := r.U64(72)", "*Recording*.Begin"),
