@@ -45,7 +45,7 @@ OTHER = {   # on which it does not rest what is durable, or said to be
     "internal/runtime/dirlist": "dirlist",                                            # pages of a listing
     "disk": "check crash sim fault mem stats file_darwin"       # for tests, counters, a system for trying out alone
             " holder_linux holder_other"                        # for messages
-            " moment spill blockset",                           # what a device held, which codes tell from anything else
+            " moment spill blockset serving_linux serving_other",   # what a device held, which codes tell from anything else
 }
 BEGIN, END = "<!-- verified/tools/unproved.py -w -->\n", "<!-- end -->\n"
 

@@ -18,8 +18,8 @@ module HoleParts {
   predicate InOneBlock(from: uint64, to: uint64)
   { from < to ==> from as int / 4096 == (to as int - 1) / 4096 }
 
-  // A hole of n bytes from off on, in a file of `size` bytes: just these become zeros, up to the end of the file; blocks
-  // behind it that are given back hold nothing but its last bytes, and zeros.
+  // A hole of n bytes from off on, in a file of `size` bytes: just these become zeros, up to the end of the file. Only
+  // the last block that is given back may reach over that end, where it has nothing but zeros.
   method Of(off: uint64, n: uint64, size: uint64)
     returns (head: uint64, lo: uint64, hi: uint64, tail: uint64, end: uint64)
     requires off < size <= MAXBYTES
