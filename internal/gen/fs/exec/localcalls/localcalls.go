@@ -13,6 +13,7 @@ import (
 	localops "tansy/internal/gen/fs/procedures/localops"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
+	whiteoutops "tansy/internal/gen/fs/procedures/whiteoutops"
 	xattrops "tansy/internal/gen/fs/procedures/xattrops"
 	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/internal/runtime/dtxn"
@@ -173,6 +174,31 @@ func Exchange(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissi
 	call.After = out3
 	call.Before2 = out4
 	call.After2 = out5
+}
+func Whiteout(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, owner uint32, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) {
+	var out1 uint32
+	var _ = out1
+	var out2 bool
+	var _ = out2
+	out1, out2 = whiteoutops.Whiteout(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, s, ns)
+	call.Result = out1
+	call.Later = out2
+	return
+}
+func WhiteoutOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, owner uint32, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) uint64 {
+	var first uint64 = 0
+	var _ = first
+	var out1 uint32
+	var _ = out1
+	var out2 bool
+	var _ = out2
+	var out3 uint64
+	var _ = out3
+	out1, out2, out3 = whiteoutops.WhiteoutOpen(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, ino, gen, s, ns)
+	call.Result = out1
+	call.Later = out2
+	first = out3
+	return first
 }
 func Keep(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, s uint64, ns uint32) uint64 {
 	var first uint64 = 0
