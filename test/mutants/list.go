@@ -1004,7 +1004,7 @@ var mutants = []mutant{
 	{what: "mount: others' numbers for errors", file: "mount/attr.go", old: "fs.ErrNotEmpty: syscall.ENOTEMPTY, ", new: "", tests: mounts},
 	{what: "mount: a whiteout replaces", file: "mount/names.go", old: "\thow := in.Flags &^ renameWhiteout\n\twhiteout := how != in.Flags\n", new: "\thow := in.Flags &^ renameWhiteout\n\twhiteout := how != in.Flags\n\tif whiteout {\n\t\thow = 0\n\t}\n", tests: whiteouts},
 	{what: "mount: an exchange and a whiteout", file: "mount/names.go", old: "how != renameNoReplace && in.Flags != renameExchange", new: "how != renameNoReplace && how != renameExchange", tests: whiteouts},
-	{what: "mount: a whiteout has a name that is reserved", file: "mount/names.go", old: "makes && f.isReserved(in.NodeId, name)", new: "false", tests: whiteouts},
+	{what: "mount: a whiteout has a name that is reserved", file: "mount/names.go", old: "makes && f.isReserved(in.NodeId, name)", new: "makes && false", tests: whiteouts},
 	{what: "mount: a whiteout of nobody", file: "mount/names.go", old: "\tif in.Uid == fs.NoID || in.Gid == fs.NoID { // as in create\n", new: "\tif false {\n", tests: whiteouts},
 	{what: "mount: a whiteout is root's", file: "mount/names.go", old: "f.volume.Whiteout(c, in.Uid, from", new: "f.volume.Whiteout(c, 0, from", tests: whiteouts},
 	{what: "mount: a whiteout has root's group", file: "mount/names.go", old: "\tc := &fs.Cred{GID: in.Gid}\n\treturn f.losing", new: "\tc := &fs.Cred{}\n\treturn f.losing", tests: whiteouts},
