@@ -121,8 +121,25 @@ func (m *Moments) WriteAt(a uint64, bufs [][]byte) error {
 	return m.Disk.WriteAt(a, bufs)
 }
 
+// discardStep is how many blocks are discarded at a time: Take, and the writes that wait for it, wait for no more.
+const discardStep = 64 << 20 / BlockSize
+
 // Discard implements Discarder.
 func (m *Moments) Discard(a, n uint64) error {
+	if size := m.Disk.Size(); a > size || n > size-a {
+		return m.discard(a, n) // the device refuses it
+	}
+	for end := a + n; ; {
+		next := min(end, (a/discardStep+1)*discardStep)
+		if err := m.discard(a, next-a); err != nil || next == end {
+			return err
+		}
+		a = next
+	}
+}
+
+// discard is Discard for blocks that are discarded at once.
+func (m *Moments) discard(a, n uint64) error {
 	m.gate.RLock()
 	defer m.gate.RUnlock()
 	if _, can := m.Disk.(Discarder); can {

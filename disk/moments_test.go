@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,7 @@ import (
 type hooked struct {
 	disk.Disk
 	before, after func(a uint64, n int) error
+	discarded     [][2]uint64 // first block and number of them, of each call
 }
 
 func (d *hooked) ReadAt(a uint64, bufs [][]byte) error {
@@ -38,7 +40,10 @@ func (d *hooked) ReadAt(a uint64, bufs [][]byte) error {
 
 func (d *hooked) NextData(a uint64) (uint64, error) { return disk.NextData(d.Disk, a) }
 
-func (d *hooked) Discard(a, n uint64) error { return disk.Discard(d.Disk, a, n) }
+func (d *hooked) Discard(a, n uint64) error {
+	d.discarded = append(d.discarded, [2]uint64{a, n})
+	return disk.Discard(d.Disk, a, n)
+}
 
 // block is contents that are not zeros.
 func block(b byte) [][]byte { return [][]byte{bytes.Repeat([]byte{b}, disk.BlockSize)} }
@@ -556,6 +561,26 @@ func readMoment(t *testing.T, r *rand.Rand, s *disk.Moment, want []uint32) {
 		if r.IntN(4) == 0 {
 			s.Release(a, a+1)
 			want[a] = 0
+		}
+	}
+}
+
+// Much is discarded in steps, so that nobody waits long for a moment. They end where 64 MiB do, whatever the first block
+// is, so that no more than that one is split that the device gives back as a whole.
+func TestMomentsDiscardInSteps(t *testing.T) {
+	const step = 64 << 20 / disk.BlockSize
+	for _, c := range []struct {
+		a, n uint64
+		want [][2]uint64
+	}{
+		{0, 0, [][2]uint64{{0, 0}}}, {5, 0, [][2]uint64{{5, 0}}}, {3, 1, [][2]uint64{{3, 1}}},
+		{0, step, [][2]uint64{{0, step}}},
+		{step - 1, 2, [][2]uint64{{step - 1, 1}, {step, 1}}},
+		{7, 2*step + 1, [][2]uint64{{7, step - 7}, {step, step}, {2 * step, 8}}},
+	} {
+		d := &hooked{Disk: disk.NewMem(3 * step * disk.BlockSize)}
+		if err := disk.NewMoments(d, disk.MomentOptions{}).Discard(c.a, c.n); err != nil || !slices.Equal(d.discarded, c.want) {
+			t.Errorf("%d blocks from %d on: %v, %v", c.n, c.a, d.discarded, err)
 		}
 	}
 }

@@ -83,8 +83,12 @@ func (s *spill) place() (f *os.File, slot uint64, err error) {
 	return s.file, s.slots - 1, nil
 }
 
-// nameless makes a file in a folder, which is gone when it is closed.
+// nameless makes a file in a folder, which is gone when it is closed. A folder on the volume itself would wait for who
+// waits for the file.
 func nameless(dir string) (*os.File, error) {
+	if err := refuseServed(dir); err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp(dir, "tansy-moment-")
 	if err != nil {
 		return nil, err

@@ -62,13 +62,8 @@ func mustHave(t *testing.T, v *fs.FS, files int) {
 // A volume grows again and again, by any amount, on a device that held something else: all of the new room can be used,
 // what was there stays, and all of it can be seen.
 func TestGrow(t *testing.T) {
-	const device = 96 << 20 / disk.BlockSize
-	d := disk.NewMem(device * disk.BlockSize)
-	for a := range d.Size() {
-		if err := d.WriteAt(a, [][]byte{bytes.Repeat([]byte{0xa5}, disk.BlockSize)}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	device := larger() * 3 / 2
+	d := patterned(t, device)
 	size := uint64(6 << 20 / disk.BlockSize)
 	growable(t, d, size, fs.MkfsOptions{})
 	files, before := 0, fs.Stat{}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"tansy/disk"
 	"tansy/internal/runtime/dtxn"
@@ -22,6 +23,7 @@ import (
 // would fail. What free blocks hold means nothing (theorem 20), so they are not kept.
 type Moment struct {
 	*FS
+	Taken  time.Time // by the clock of the volume (Options.Clock)
 	device *disk.Moment
 }
 
@@ -51,8 +53,8 @@ func (v *FS) Moment(ctx context.Context) (*Moment, error) {
 	if err := v.sys.Settle(); err != nil {
 		return nil, err
 	}
-	d := v.moments.Take()
-	m, err := v.openMoment(ctx, d)
+	d, taken := v.moments.Take(), v.clock()
+	m, err := v.openMoment(ctx, d, taken)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("a moment of the volume: %w", err), d.Close())
 	}
@@ -65,8 +67,8 @@ func (o *Options) above(d disk.Disk) disk.Disk {
 	return o.moments
 }
 
-// openMoment opens the volume on d, and releases what is not needed.
-func (v *FS) openMoment(ctx context.Context, d *disk.Moment) (*Moment, error) {
+// openMoment opens the volume on d, which was taken then, and releases what is not needed.
+func (v *FS) openMoment(ctx context.Context, d *disk.Moment, taken time.Time) (*Moment, error) {
 	f, err := Open(d, Options{
 		CacheBytes: momentCache, PinnedBytes: journal.MinPinnedBytes, ReadOnly: true, Clock: v.clock, Log: v.log,
 		ofMoment: true,
@@ -74,7 +76,7 @@ func (v *FS) openMoment(ctx context.Context, d *disk.Moment) (*Moment, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Moment{f, d}
+	m := &Moment{f, taken, d}
 	m.releaseLog()
 	if err := m.releaseFree(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())

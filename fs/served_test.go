@@ -32,6 +32,14 @@ func grow(t *testing.T, v *fs.FS, o fs.GrowOptions) fs.Growth {
 	return g
 }
 
+// larger is the size in blocks of a device behind a small volume. With the race detector to fill it takes long.
+func larger() uint64 {
+	if testing.Short() {
+		return 20 << 20 / disk.BlockSize
+	}
+	return 64 << 20 / disk.BlockSize
+}
+
 // patterned is a device of so many blocks that holds something else than zeros everywhere.
 func patterned(t *testing.T, blocks uint64) *disk.Mem {
 	t.Helper()
@@ -47,7 +55,7 @@ func patterned(t *testing.T, blocks uint64) *disk.Mem {
 // A volume that is full grows while it is in use, and all of the new room can be used at once; so it can after it was
 // opened again, and nothing of it is wrong.
 func TestGrowInUse(t *testing.T) {
-	d := patterned(t, 64<<20/disk.BlockSize)
+	d := patterned(t, larger())
 	growable(t, d, 6<<20/disk.BlockSize, fs.MkfsOptions{})
 	v := open(t, d, fs.Options{})
 	files := fillRoot(t, v, 0)
@@ -141,7 +149,7 @@ func TestCrashGrowInUse(t *testing.T) {
 	sizes := map[uint64]int{}
 	step := int64(1)
 	if testing.Short() {
-		step = 7
+		step = 40
 	}
 	for n := first; n <= sim.Ops(); n += 1 + uint64(r.Int63n(step)) {
 		for image := range sim.At(n).Crashes(2, r.Uint64(), true) {
@@ -205,7 +213,7 @@ func TestGrowInUseEnds(t *testing.T) {
 		"no room":   func(func()) error { return disk.ErrNoRoom },
 	} {
 		t.Run(what, func(t *testing.T) {
-			mem := patterned(t, 64<<20/disk.BlockSize)
+			mem := patterned(t, larger())
 			growable(t, mem, size, fs.MkfsOptions{})
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -238,7 +246,7 @@ func TestGrowInUseEnds(t *testing.T) {
 // says. What is in use goes on as it was.
 func TestGrowInUseFails(t *testing.T) {
 	const size = 6 << 20 / disk.BlockSize
-	mem := patterned(t, 64<<20/disk.BlockSize)
+	mem := patterned(t, larger())
 	growable(t, mem, size, fs.MkfsOptions{})
 	broken := errors.New("block 0 is not written")
 	v := open(t, disk.NewFault(mem, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
@@ -268,7 +276,7 @@ func TestGrowInUseFails(t *testing.T) {
 
 // A barrier that fails while a volume grows may have lost what others wrote: nothing of that is acknowledged.
 func TestGrowInUseBarrier(t *testing.T) {
-	mem := patterned(t, 64<<20/disk.BlockSize)
+	mem := patterned(t, larger())
 	growable(t, mem, 6<<20/disk.BlockSize, fs.MkfsOptions{})
 	var fails atomic.Bool
 	var written atomic.Uint64
@@ -304,7 +312,7 @@ func TestGrowInUseLost(t *testing.T) {
 	const size = 6 << 20 / disk.BlockSize
 	for _, when := range []string{"before", "meanwhile"} {
 		t.Run(when, func(t *testing.T) {
-			mem := patterned(t, 64<<20/disk.BlockSize)
+			mem := patterned(t, larger())
 			growable(t, mem, size, fs.MkfsOptions{})
 			written, lost := 0, when == "before"
 			var other *fs.FS
@@ -312,9 +320,7 @@ func TestGrowInUseLost(t *testing.T) {
 				written++
 				if !lost {
 					lost = true
-					var its sync.WaitGroup // another process, which has none of this one's locks
-					its.Go(func() { other = open(t, mem, fs.Options{}) })
-					its.Wait()
+					elsewhere(func() { other = open(t, mem, fs.Options{}) })
 				}
 				return nil
 			}), fs.Options{})
@@ -344,18 +350,16 @@ func TestGrowInUseLost(t *testing.T) {
 // A volume that its server has grow while another one opens it is not opened with the layout that it had: the log may
 // be of blocks that it did not have. Nothing that was acknowledged is lost.
 func TestGrowWhileOpened(t *testing.T) {
-	mem := patterned(t, 64<<20/disk.BlockSize)
+	mem := patterned(t, larger())
 	growable(t, mem, 6<<20/disk.BlockSize, fs.MkfsOptions{})
 	v := open(t, mem, fs.Options{})
 	files, ops := fillRoot(t, v, 0), 0
 	other, err := fs.Open(disk.NewFault(mem, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
 		if op.Kind == disk.Barrier && ops == 0 { // the superblock is read, the log not yet
-			var its sync.WaitGroup // another process, which has none of this one's locks
-			its.Go(func() {
+			elsewhere(func() {
 				grow(t, v, fs.GrowOptions{})
 				files = fillRoot(t, v, files)
 			})
-			its.Wait()
 		}
 		if op.Kind != disk.Read {
 			ops++
@@ -380,24 +384,26 @@ func TestGrowWhileOpened(t *testing.T) {
 // it is asked to grow.
 func TestGrowWhileMarked(t *testing.T) {
 	for when := 1; ; when++ {
-		mem := patterned(t, 64<<20/disk.BlockSize)
+		mem := patterned(t, larger())
 		growable(t, mem, 6<<20/disk.BlockSize, fs.MkfsOptions{})
 		ops := 0
-		larger := func() {
-			if _, err := fs.Grow(mem, fs.GrowOptions{}); err != nil {
-				t.Fatal(err)
-			}
+		grow := func() {
+			elsewhere(func() {
+				if _, err := fs.Grow(mem, fs.GrowOptions{}); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		v, err := fs.Open(disk.NewFault(mem, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
 			if op.Kind != disk.Read {
 				if ops++; ops == when {
-					larger()
+					grow()
 				}
 			}
 			return disk.Harm{}
 		}), fs.Options{})
 		if ops < when && err == nil {
-			larger()
+			grow()
 			if g, err := v.Grow(context.Background(), fs.GrowOptions{}); err == nil || errors.Is(err, fs.ErrNoMore) ||
 				!strings.Contains(err.Error(), "another one had it grow") {
 				t.Errorf("a volume that another one had grow: %+v, %v", g, err)
@@ -417,7 +423,7 @@ func TestGrowWhileMarked(t *testing.T) {
 
 // Close has a growth end.
 func TestGrowInUseClosed(t *testing.T) {
-	mem := patterned(t, 64<<20/disk.BlockSize)
+	mem := patterned(t, larger())
 	growable(t, mem, 6<<20/disk.BlockSize, fs.MkfsOptions{})
 	closed := make(chan error, 1)
 	var v *fs.FS

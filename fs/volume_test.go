@@ -11,6 +11,7 @@ import (
 	"math/rand"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -41,6 +42,13 @@ func open(t testing.TB, d disk.Disk, o fs.Options) *fs.FS {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// elsewhere does what another process does: it has none of the caller's locks.
+func elsewhere(do func()) {
+	var its sync.WaitGroup
+	its.Go(do)
+	its.Wait()
 }
 
 func closeFS(t testing.TB, v *fs.FS) {

@@ -337,7 +337,7 @@ func TestDamageByWrites(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := bitmappedFor(64, 600)
 	rest := live(t, r, p, 30)
-	step := 5
+	step := 5 * few
 	if *long {
 		step = 1
 	}

@@ -81,6 +81,7 @@ for the volume.
 			o: volbackup.Options{Rate: uint64(rate)}}
 		ctx, stop := untilInterrupted()
 		defer stop()
+		defer b.close()
 		r, err := b.run(ctx)
 		if err != nil {
 			return fail("backup", b.left(err))
@@ -114,8 +115,16 @@ type backingUp struct {
 	full, quiet bool
 	keep        keeping
 	o           volbackup.Options
-	path        string // of the file that was made
+	folder      *volbackup.Folder // open until all is done, so that nobody else comes between; nil: standard output
+	path        string            // of the file that was made
 	begun       time.Time
+}
+
+// close is the end.
+func (b *backingUp) close() {
+	if b.folder != nil {
+		b.folder.Close()
+	}
 }
 
 // run makes the backup.
@@ -126,6 +135,9 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 		return r, err
 	}
 	defer d.Close()
+	if m, served := d.(atMoment); served {
+		b.o.When = m.When
+	}
 	rest, err := tansyfs.AtRest(d, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return r, fmt.Errorf("%s: %w%s", b.volume, err, adviceFor(d, err))
@@ -141,12 +153,10 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 		}
 		return volbackup.Write(ctx, stdout, rest, nil, b.o)
 	}
-	folder, err := volbackup.OpenFolder(b.to)
-	if err != nil {
+	if b.folder, err = volbackup.OpenFolder(b.to); err != nil {
 		return r, err
 	}
-	defer folder.Close()
-	b.path, r, err = folder.Backup(ctx, rest, b.full, b.o)
+	b.path, r, err = b.folder.Backup(ctx, rest, b.full, b.o)
 	return r, err
 }
 
@@ -184,18 +194,13 @@ func (b *backingUp) prune(ctx context.Context) error {
 	if b.keep.text == "" {
 		return nil
 	}
-	folder, err := volbackup.OpenFolder(b.to)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
 	var report func(done, total uint64)
 	if !b.quiet {
 		p := newProgress(os.Stderr, time.Now)
 		report = func(done, total uint64) { p.report("keep", done, total) }
 		defer func() { fmt.Fprint(os.Stderr, p.clear) }()
 	}
-	p, err := folder.Prune(ctx, b.keep.keep, report)
+	p, err := b.folder.Prune(ctx, b.keep.keep, report)
 	if !b.quiet {
 		for _, path := range p.Gone {
 			fmt.Fprintf(stdout, "%s: not kept\n", shown(path))

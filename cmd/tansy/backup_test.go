@@ -156,6 +156,45 @@ func TestBackupKeep(t *testing.T) {
 }
 
 // A backup goes through a pipe, and what is cut short is noticed.
+// A volume whose file has the name of a backup is a volume.
+func TestVolumeNamedAsBackup(t *testing.T) {
+	img := filled(t, t.TempDir(), "v"+volbackup.Suffix, []byte("a"), "--size", "8M")
+	says(t, exitOK, ": clean; 1 file", "check", img)
+	write(t, img, "more", nil)
+	if volbackup.Is(img) {
+		t.Error("it is taken for a backup")
+	}
+}
+
+// Nobody else comes to the folder between a backup and what is taken away after it.
+func TestBackupKeepsFolder(t *testing.T) {
+	dir := t.TempDir()
+	b := backingUp{volume: filled(t, dir, "a.img", []byte("a"), "--size", "8M"), to: filepath.Join(dir, "to"), quiet: true}
+	if err := b.keep.Set("last=1"); err != nil {
+		t.Fatal(err)
+	}
+	others := func() error {
+		f, err := volbackup.OpenFolder(b.to)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}
+	if _, err := b.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := others(); !errors.Is(err, volbackup.ErrBusy) {
+		t.Errorf("before it is pruned: %v", err)
+	}
+	if err := b.prune(t.Context()); err != nil {
+		t.Error(err)
+	}
+	b.close()
+	if err := others(); err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
 func TestBackupThroughPipe(t *testing.T) {
 	dir := t.TempDir()
 	img := filled(t, dir, "v.img", []byte("piped"), "--size", "16M")

@@ -48,7 +48,11 @@ func (c *controlling) serve(v *volume) error {
 	if dir == "" || dir == noControl {
 		return nil
 	}
-	s, err := control.Serve(dir, control.Volume{ID: v.fs.VolumeID(), Take: v.fs.Moment, Source: v.source()}, v.log)
+	source := v.source()
+	if absolute, err := filepath.Abs(v.image); err == nil && !remote(v.image) {
+		source.Image = absolute // so that a copy, which has the same UUID, can be told from it
+	}
+	s, err := control.Serve(dir, control.Volume{ID: v.fs.VolumeID(), Take: v.fs.Moment, Source: source}, v.log)
 	switch {
 	case err == nil:
 		v.control = s
@@ -100,8 +104,7 @@ func openToRead(ctx context.Context, name string, warn func(error)) (device, err
 		return nil, errors.Join(fmt.Errorf("%s: the server on %s has another volume", name, socket), m.Close())
 	}
 	if copied(name, m.Image) {
-		return nil, errors.Join(fmt.Errorf("%s is in use, and the server on %s has another image of the same volume: %s",
-			name, socket, m.Image), m.Close())
+		return nil, errors.Join(errCopied(name, socket, m.Image), m.Close())
 	}
 	warn(fmt.Errorf("%s is in use: what follows is about what it was at %s", name, m.When.Format("15:04:05")))
 	return atMoment{m, name}, nil
@@ -113,6 +116,10 @@ func copied(name, served string) bool {
 	other, err2 := os.Stat(served)
 	return err == nil && err2 == nil && filepath.IsAbs(served) && one.Mode().IsRegular() && other.Mode().IsRegular() &&
 		!os.SameFile(one, other)
+}
+
+func errCopied(name, socket, served string) error {
+	return fmt.Errorf("%s is in use, and the server on %s has another image of the same volume: %s", name, socket, served)
 }
 
 // atMoment is a moment of a volume in use, as a device.
@@ -135,6 +142,13 @@ func (o *growth) askInUse(f *flagSet, name string) (code int, asked bool) {
 	socket, ok := socketOf(name)
 	if !ok {
 		return 0, false
+	}
+	image, err := control.Image(context.Background(), socket)
+	if err == nil && copied(name, image) {
+		err = errCopied(name, socket, image)
+	}
+	if err != nil {
+		return fail("grow", err), true
 	}
 	return o.askAt(f, control.Client(socket), control.URL("/grow")), true
 }

@@ -110,11 +110,24 @@ func TestServedCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	p := startServe(t, "--volume", img)
-	if code, said := tool(t, "check", copied); code == exitOK || !strings.Contains(said, "another image of the same volume") {
-		t.Errorf("exit code %d\n%s", code, said)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
 	}
-	p.stop(t)
+	relative, err := filepath.Rel(here, img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{img, relative} {
+		p := startServe(t, "--volume", name)
+		for _, args := range [][]string{{"check", copied}, {"grow", copied}, {"grow", copied, "--size", "1G"}} {
+			code, said := tool(t, args...)
+			if code == exitOK || !strings.Contains(said, "another image of the same volume") {
+				t.Errorf("%s is served: %v: exit code %d\n%s", name, args, code, said)
+			}
+		}
+		p.stop(t)
+	}
 }
 
 // A folder for sockets that is not good enough is refused if it was asked for, and else warned of.

@@ -224,6 +224,7 @@ func (v *volume) source() status.Source {
 	s := status.Source{Path: v.path, Image: v.image, Health: v.health}
 	if v.fs != nil {
 		s.FS, s.Space, s.Device = v.fs.Stats, v.fs.Space, v.stats.Counts
+		s.Moments = v.fs.Moments
 		s.Scrub, s.StartScrub, s.Damaged = v.fs.ScrubStatus, v.fs.Scrub, v.fs.DamagedBlocks
 		s.Grow = v.grow
 	}

@@ -111,6 +111,10 @@ type owning struct{ begun, ended atomic.Int64 }
 // thread of its owner unlocked meanwhile.
 func TestLocalThreads(t *testing.T) {
 	l, _ := newLocal(false)
+	turns := 2000
+	if testing.Short() {
+		turns = 300
+	}
 	var threads, client sync.WaitGroup
 	stop := make(chan struct{})
 	client.Go(func() {
@@ -129,7 +133,7 @@ func TestLocalThreads(t *testing.T) {
 		var o owning
 		for range 6 {
 			threads.Go(func() {
-				for range 2000 {
+				for range turns {
 					before := o.ended.Load()
 					if err := l.Lock(toldFile, owner, 0, math.MaxUint64, true, make(chan struct{})); err != nil {
 						t.Error(err)

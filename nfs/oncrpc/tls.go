@@ -43,8 +43,8 @@ const (
 
 	// sealedPiece is how many bytes of replies are sealed before they are written, and maxSealed is how many sealed ones
 	// there may be, with what crypto/tls answers by itself. So a peer that takes nothing costs not much more with TLS.
-	sealedPiece = 32 << 10
-	maxSealed   = 4 * sealedPiece
+	sealedPiece = 64 << 10
+	maxSealed   = 2 * sealedPiece
 
 	maxTLSRecord = 16 << 10 // bytes of plain text in one record of TLS (RFC 8446, section 5.1)
 )
@@ -298,6 +298,9 @@ func (w *wire) Write(p []byte) (int, error) {
 	if len(w.out)+len(p) > maxSealed {
 		return 0, errSealed
 	}
+	if w.out == nil {
+		w.out = *sealedBuffers.Get().(*[]byte)
+	}
 	w.out = append(w.out, p...)
 	return len(p), nil
 }
@@ -306,12 +309,25 @@ func (w *wire) Write(p []byte) (int, error) {
 // still to be sent then.
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 
-// take returns what is to be sent.
+// take returns what is to be sent, or nil. The caller passes it to forget once it is sent.
 func (w *wire) take() (b []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	b, w.out = w.out, nil
 	return b
+}
+
+// sealedBuffers are for wire.out. To let each grow anew would copy all that is sent once more.
+var sealedBuffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, sealedPiece+maxTLSRecord)
+	return &b
+}}
+
+// forget has others use b, which take returned.
+func forget(b []byte) {
+	if b = b[:0]; cap(b) == sealedPiece+maxTLSRecord {
+		sealedBuffers.Put(&b)
+	}
 }
 
 // sealed is how many bytes are to be sent.
@@ -327,6 +343,7 @@ func (w *wire) flush() error {
 	if len(b) == 0 {
 		return nil
 	}
+	defer forget(b)
 	n, err := w.Conn.Write(b)
 	w.c.link.sent.Add(uint64(n))
 	return err
@@ -350,7 +367,7 @@ func (c *conn) writeSealed(batch []outgoing) error {
 			if c.wire.sealed() < sealedPiece {
 				continue
 			}
-			if err := c.writePiece(net.Buffers{c.wire.take()}); err != nil {
+			if err := c.writeTaken(c.wire.take()); err != nil {
 				return err
 			}
 		}
@@ -377,7 +394,14 @@ func (c *conn) writeSealed(batch []outgoing) error {
 	}
 	last := c.wire.take()
 	c.link.numberAll(batch, len(last))
-	return c.writePiece(net.Buffers{last})
+	return c.writeTaken(last)
+}
+
+// writeTaken is writePiece of what wire.take returned.
+func (c *conn) writeTaken(b []byte) error {
+	defer forget(b)
+	c.one[0] = b
+	return c.writePiece(c.one[:])
 }
 
 // seal makes a record of TLS of what was gathered.
@@ -394,5 +418,7 @@ func (c *conn) sayGoodbye() {
 		return
 	}
 	c.tls.CloseWrite()
-	c.sock.write(net.Buffers{c.wire.take()}, c.sock.send)
+	b := c.wire.take()
+	defer forget(b)
+	c.sock.write(net.Buffers{b}, c.sock.send)
 }

@@ -10,7 +10,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,12 +75,42 @@ func (p peer) says() string {
 	return all[0]
 }
 
+// echoes receives an echo of size bytes.
+func (p peer) echoes(fill byte, size int) {
+	p.t.Helper()
+	_, raw := p.receive()
+	if d := NewDecoder(raw[24:]); !bytes.Equal(d.Opaque(size), bytes.Repeat([]byte{fill}, size)) {
+		p.t.Error("another echo")
+	}
+}
+
 // failed waits until n handshakes have failed.
 func (s *Server) failed(t *testing.T, n uint64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); s.Stats().FailedShakes < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d handshakes failed, want %d", s.Stats().FailedShakes, n)
+		}
+	}
+}
+
+// blocked waits until n connections wait for their peers to take replies.
+func (s *Server) blocked(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		waiting := 0
+		s.mu.Lock()
+		for c := range s.conns {
+			if c.blockedAt.Load() != 0 {
+				waiting++
+			}
+		}
+		s.mu.Unlock()
+		if waiting >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections wait for their peers, want %d", waiting, n)
 		}
 	}
 }
@@ -475,6 +507,56 @@ func TestTLSSlowReader(t *testing.T) {
 			t.Fatalf("%d bytes", len(raw))
 		}
 	}
+}
+
+// TestTLSMemory: what is sealed lies in memory that is used again, and nobody gets it before it is sent.
+func TestTLSMemory(t *testing.T) {
+	s, addr, a := serveTLS(t, Config{}, nil)
+	const size, rounds = 64 << 10, 100
+	ask := func(p peer, fill byte) {
+		p.send(mark(callBytes(9, 2, bytes.Repeat([]byte{fill}, size))))
+		p.echoes(fill, size)
+	}
+	p := secure(t, addr, a.Client())
+	ask(p, 1)
+	var plain, before, after runtime.MemStats
+	clear := connect(t, addr)
+	ask(clear, 1)
+	runtime.ReadMemStats(&plain)
+	for range rounds {
+		ask(clear, 1)
+	}
+	runtime.ReadMemStats(&before)
+	for range rounds {
+		ask(p, 1)
+	}
+	runtime.ReadMemStats(&after)
+	without := (before.TotalAlloc - plain.TotalAlloc) / rounds
+	// The client's side is crypto/tls, too. The race detector has a pool forget a quarter of what it is given.
+	if with := (after.TotalAlloc - before.TotalAlloc) / rounds; with > without+size*3/2 {
+		t.Errorf("%d bytes of memory for a reply, %d without TLS", with, without)
+	}
+	const peers, calls = 4, 100
+	var its sync.WaitGroup
+	var all []peer
+	for fill := range byte(peers) {
+		p := secure(t, addr, a.Client())
+		all = append(all, p)
+		its.Go(func() {
+			for range calls {
+				p.send(mark(callBytes(9, 2, bytes.Repeat([]byte{fill}, size))))
+			}
+		})
+	}
+	s.blocked(t, peers) // each has something sealed that waits for its peer
+	for fill, p := range all {
+		its.Go(func() {
+			for range calls {
+				p.echoes(byte(fill), size)
+			}
+		})
+	}
+	its.Wait()
 }
 
 // TestTLSEnds: the server says that it ends, so that the client knows that nobody else cut the connection.

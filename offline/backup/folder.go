@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tansy/disk"
+	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/runtime/dbytes"
 	"tansy/internal/volumeend"
 )
 
@@ -38,17 +40,19 @@ func Is(path string) bool {
 		return err == nil && len(names) > 0
 	case !st.Mode().IsRegular():
 		return false
-	case strings.HasSuffix(path, Suffix): // also if it is damaged
-		return true
 	}
+	named := strings.HasSuffix(path, Suffix) // so it is one, also if it is damaged
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return named
 	}
 	defer f.Close()
-	b := make([]byte, len(headerMagic))
-	_, err = f.ReadAt(b, 0)
-	return err == nil && string(b) == headerMagic
+	b := make([]byte, disk.BlockSize)
+	n, _ := f.ReadAt(b, 0)
+	if why, _ := superblockformat.Decode(&dbytes.Bytes{Data: b}); why == 0 { // somebody calls his volume so
+		return false
+	}
+	return named || strings.HasPrefix(string(b[:n]), headerMagic)
 }
 
 // filesIn are the names of the files of backups in a folder, in order.

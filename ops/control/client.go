@@ -29,6 +29,29 @@ func Client(socket string) *http.Client {
 	}}
 }
 
+// Image asks the server on a socket where its volume lies.
+func Image(ctx context.Context, socket string) (string, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, URL("/volume"), nil)
+	if err != nil {
+		return "", err
+	}
+	c := Client(socket)
+	defer c.CloseIdleConnections()
+	a, err := c.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer a.Body.Close()
+	if a.StatusCode != http.StatusOK {
+		return "", errors.New(said(a))
+	}
+	var s Served
+	if err := json.NewDecoder(io.LimitReader(a.Body, mostSaid)).Decode(&s); err != nil {
+		return "", fmt.Errorf("the answer is malformed: %w", err)
+	}
+	return s.Image, nil
+}
+
 // URL is that of a path of a Server.
 func URL(path string) string { return "http://tansy" + path }
 
@@ -51,8 +74,15 @@ type Moment struct {
 	closed atomic.Bool
 }
 
+// askEvery is how often something is asked of a moment, whatever its user does: well below idleAfter.
+const askEvery = time.Minute
+
 // Take has the server on a socket take a moment of its volume, which lasts until Close, or until ctx ends.
 func Take(ctx context.Context, socket string) (*Moment, error) {
+	return takeAsking(ctx, socket, askEvery)
+}
+
+func takeAsking(ctx context.Context, socket string, every time.Duration) (*Moment, error) {
 	ctx, end := context.WithCancel(ctx)
 	m, err := take(ctx, Client(socket))
 	if err != nil {
@@ -60,7 +90,22 @@ func Take(ctx context.Context, socket string) (*Moment, error) {
 		return nil, fmt.Errorf("a moment of the volume, from the server on %s: %w", socket, err)
 	}
 	m.end = end
+	go m.goOnAsking(ctx, every)
 	return m, nil
+}
+
+// goOnAsking has the server know that the process is not stopped, as long as the moment lasts.
+func (m *Moment) goOnAsking(ctx context.Context, every time.Duration) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			m.Release(0, 0)
+		}
+	}
 }
 
 func take(ctx context.Context, c *http.Client) (*Moment, error) {

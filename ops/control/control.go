@@ -10,6 +10,7 @@
 //	GET  /moment/ID/blocks?from=&n=   n blocks of the layout at rest, 256 at most, from one on
 //	GET  /moment/ID/data?from=        the number of the first block from there on that may hold anything but zeros
 //	POST /moment/ID/release?from=&to= what lies from one block on before another is not needed any more
+//	GET  /volume                which volume there is, and where it lies (Served)
 //	POST /grow                  as POST /grow of package status, for this volume
 //
 // The errors of blocks and data are 410 Gone, if the moment is lost (disk.ErrMomentLost) or has ended, and else 500,
@@ -118,11 +119,16 @@ func volumeIn(name string, b []byte) (volume [16]byte, err error) {
 
 var errNoVolume = errors.New("no superblock is in block 0 that can be used")
 
-// Taken is the first line of the answer to POST /moment.
-type Taken struct {
-	ID     uint64 `json:"id"`
+// Served is the answer to GET /volume.
+type Served struct {
 	Volume string `json:"volume"` // its UUID, in hexadecimal
 	Image  string `json:"image"`  // where it lies
+}
+
+// Taken is the first line of the answer to POST /moment.
+type Taken struct {
+	ID uint64 `json:"id"`
+	Served
 	Blocks uint64 `json:"blocks"` // of the layout at rest
 	When   string `json:"when"`   // as RFC 3339 has it
 }

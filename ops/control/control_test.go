@@ -47,6 +47,7 @@ type served struct {
 	dir   string
 	ended chan string // why moments end, in order
 	file  fs.Handle
+	at    int64 // what time the volume has, in seconds since 1970
 }
 
 // endings is a log that tells of moments that end.
@@ -73,11 +74,13 @@ func (e endings) Enabled(context.Context, slog.Level) bool { return true }
 func serving(t *testing.T, d disk.Disk, o fs.Options, idle time.Duration) *served {
 	t.Helper()
 	must(t, fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}))
+	x := &served{dir: folder(t), ended: make(chan string, 100), at: 1_000_000_000}
+	o.Clock = func() time.Time { return time.Unix(x.at, 0) }
 	v, err := fs.Open(d, o)
 	must(t, err)
 	made, err := v.Create(root, v.Root(), []byte("file"), fs.Guarded, &fs.SetAttr{}, 0)
 	must(t, err)
-	x := &served{fs: v, dir: folder(t), ended: make(chan string, 100), file: made.Handle}
+	x.fs, x.file = v, made.Handle
 	x.write(t, 1)
 	vol := Volume{ID: v.VolumeID(), Take: v.Moment, Source: status.Source{Image: "data.img"}}
 	x.s, err = serve(x.dir, vol, slog.New(endings{slog.DiscardHandler, x.ended}), idle)
@@ -116,7 +119,7 @@ func TestMoment(t *testing.T) {
 	must(t, err)
 	want := here.AtRest()
 	m := x.take(t)
-	if m.Volume != x.fs.VolumeID() || m.Image != "data.img" || m.Size() != want.Size() || m.When.IsZero() {
+	if m.Volume != x.fs.VolumeID() || m.Image != "data.img" || m.Size() != want.Size() || m.When.Unix() != x.at {
 		t.Errorf("%+v", m)
 	}
 	x.write(t, 2)
@@ -434,4 +437,40 @@ func TestLongFolder(t *testing.T) {
 	if must(t, e); len(left) > 0 || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("%v; left: %v", err, left)
 	}
+}
+
+// Who has a moment, and asks nothing of it for long, has it for as long as the process runs.
+func TestMomentStays(t *testing.T) {
+	asked := make(chan string)
+	m := http.NewServeMux()
+	m.HandleFunc("POST /moment", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, `{"id": 7, "blocks": 9, "when": "2026-11-30T04:45:12Z"}`)
+		must(t, http.NewResponseController(w).Flush())
+		<-r.Context().Done()
+	})
+	m.HandleFunc("POST /moment/7/release", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.URL.RawQuery:
+		case <-r.Context().Done():
+		}
+	})
+	socket := filepath.Join(t.TempDir(), "s")
+	at, err := net.Listen("unix", socket)
+	must(t, err)
+	s := http.Server{Handler: m}
+	go s.Serve(at)
+	defer s.Close()
+	x, err := takeAsking(t.Context(), socket, 1)
+	must(t, err)
+	for range 3 {
+		select {
+		case q := <-asked:
+			if q != "from=0&to=0" {
+				t.Errorf("%q is asked for", q)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("nothing is asked for")
+		}
+	}
+	must(t, x.Close())
 }

@@ -78,6 +78,7 @@ func serve(dir string, v Volume, logger *slog.Logger, idle time.Duration) (*Serv
 	m.HandleFunc("GET /moment/{id}/blocks", s.blocks)
 	m.HandleFunc("GET /moment/{id}/data", s.data)
 	m.HandleFunc("POST /moment/{id}/release", s.release)
+	m.HandleFunc("GET /volume", s.which)
 	m.HandleFunc("POST /grow", s.grow)
 	s.http = http.Server{
 		Handler: s.counted(m), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
@@ -149,7 +150,6 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer m.Close()
-	when := time.Now()
 	h := &held{m.AtRest(), time.AfterFunc(s.idle, func() { cancel(errIdle) })}
 	defer h.idle.Stop()
 	id := s.add(h)
@@ -157,7 +157,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines := json.NewEncoder(w)
 	_ = lines.Encode(Taken{
-		ID: id, Volume: fmt.Sprintf("%x", s.v.ID), Image: s.v.Source.Image, Blocks: h.Size(), When: when.Format(time.RFC3339),
+		ID: id, Served: s.v.served(), Blocks: h.Size(), When: m.Taken.Format(time.RFC3339),
 	})
 	_ = http.NewResponseController(w).Flush()
 	s.log.Info("a moment of the volume is held", "moment", id)
@@ -170,7 +170,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) {
 	if lost := m.Err(); lost != nil {
 		s.log.Warn("a moment of the volume was lost", "moment", id, "err", lost)
 	}
-	s.log.Info("a moment of the volume ends", "moment", id, "held", time.Since(when).Round(time.Millisecond), "why", why)
+	s.log.Info("a moment of the volume ends", "moment", id, "held", time.Since(m.Taken).Round(time.Millisecond), "why", why)
 }
 
 // place is for one more moment, if there may be one.
@@ -287,6 +287,15 @@ func refuse(w http.ResponseWriter, from uint64, err error) {
 	}
 	w.Header().Set(blockHeader, strconv.FormatUint(from, 10))
 	http.Error(w, err.Error(), code)
+}
+
+// served says which volume it is.
+func (v *Volume) served() Served { return Served{fmt.Sprintf("%x", v.ID), v.Source.Image} }
+
+// which says which volume there is.
+func (s *Server) which(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(s.v.served())
 }
 
 // grow has the volume use what its device became larger by.

@@ -56,6 +56,7 @@ type Volume struct {
 	Open    bool    `json:"open"`              // there are the numbers that follow
 	Space   Space   `json:"space"`
 	Journal Journal `json:"journal"`
+	Moments Moments `json:"moments"`
 	Scrub   Scrub   `json:"scrub"`
 	Cache   Cache   `json:"cache"`
 }
@@ -77,6 +78,13 @@ type Journal struct {
 	UnitsUsed uint64 `json:"units_used"`
 	Ring      uint64 `json:"ring"` // for the data of large groups
 	RingUsed  uint64 `json:"ring_used"`
+}
+
+// Moments are those of a volume that checks and backups have open.
+type Moments struct {
+	Open   int    `json:"open"`
+	Memory uint64 `json:"memory"` // bytes that are kept for them
+	File   uint64 `json:"file"`
 }
 
 // Scrub is what is read from the device and checked in the background.
@@ -223,7 +231,7 @@ func (v *Source) report() Volume {
 	if sp, err := v.Space(); err == nil {
 		r.Space = Space{sp.TotalBytes, sp.FreeBytes, sp.TotalFiles, sp.FreeFiles}
 	}
-	r.Scrub = scrubOf(v.Scrub())
+	r.Moments, r.Scrub = Moments(v.Moments()), scrubOf(v.Scrub())
 	j := v.FS().Journal
 	r.Journal = Journal{
 		Groups: j.Groups, Commits: j.Commits, Barriers: v.Device().Barriers, Units: j.Units, UnitsUsed: j.UnitsUsed,

@@ -59,6 +59,7 @@ type Source struct {
 	Space       func() (fs.Stat, error)
 	Device      func() disk.Counts
 
+	Moments    func() fs.Moments
 	Scrub      func() fs.ScrubStatus
 	StartScrub func()
 	Damaged    func() int // blocks found damaged so far

@@ -11,6 +11,7 @@ type numbers struct {
 	device disk.Counts
 	space  *fs.Stat // nil if it is not known
 
+	moments fs.Moments
 	scrub   fs.ScrubStatus
 	damaged int
 }
@@ -25,7 +26,7 @@ func (e *exposition) volumes(list []Source) {
 	paths, all := []string{}, []numbers{}
 	for _, v := range list {
 		if v.open() {
-			n := numbers{fs: v.FS(), device: v.Device(), scrub: v.Scrub(), damaged: v.Damaged()}
+			n := numbers{fs: v.FS(), device: v.Device(), moments: v.Moments(), scrub: v.Scrub(), damaged: v.Damaged()}
 			if sp, err := v.Space(); err == nil {
 				n.space = &sp
 			}
@@ -83,6 +84,13 @@ func (e *exposition) volumes(list []Source) {
 		e.sample(n.device.WriteTime.Seconds(), "volume", paths[i], "kind", "write")
 		e.sample(n.device.BarrierTime.Seconds(), "volume", paths[i], "kind", "barrier")
 	}
+
+	gauge("moments", "Moments of the volume that are open, for checks and backups.",
+		func(n *numbers) float64 { return float64(n.moments.Open) })
+	gauge("moment_memory_bytes", "What was overwritten since, and is kept for them in memory.",
+		func(n *numbers) float64 { return float64(n.moments.Memory) })
+	gauge("moment_file_bytes", "What is kept for them in a file (--moment-spill).",
+		func(n *numbers) float64 { return float64(n.moments.File) })
 
 	gauge("damaged_blocks", "Blocks that were found not to be what was last written there, "+
 		"and that nothing in memory stands for, since the start.",

@@ -4,6 +4,7 @@ package mount
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tansy/disk"
 	"tansy/test/kit/mounttest"
 )
 
@@ -153,4 +155,20 @@ func TestNotThere(t *testing.T) {
 	if st.Bsize != 4096 || st.Blocks < 10000 || st.Bfree == 0 || st.Files < 1000 || st.Namelen != 255 {
 		t.Errorf("statfs: %+v", st)
 	}
+}
+
+// What is kept for a moment never lies on the volume itself, where it would wait for who waits for it.
+func TestMomentOnItself(t *testing.T) {
+	bin := mounttest.Build(t)
+	m := mounttest.New(t, bin, mounttest.Volume(t, bin, "64M"))
+	zeros := [][]byte{make([]byte, disk.BlockSize)}
+	d := disk.NewMoments(disk.NewMem(64<<10), disk.MomentOptions{Memory: 1, Dir: m.Dir})
+	must(t, d.WriteAt(3, [][]byte{bytes.Repeat([]byte{1}, disk.BlockSize)}))
+	moment := d.Take()
+	must(t, d.WriteAt(3, zeros))
+	err := moment.ReadAt(3, zeros)
+	if !errors.Is(err, disk.ErrMomentLost) || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("what is kept is on the mount: %v", err)
+	}
+	must(t, d.Close())
 }

@@ -150,7 +150,11 @@ func TestDirRandom(t *testing.T) {
 	for range 3000 {
 		names = append(names, randomName(r))
 	}
-	for step := range 30000 {
+	steps := 30000
+	if testing.Short() {
+		steps = 8000
+	}
+	for step := range steps {
 		k := r.Intn(2)
 		d, m, n := dirs[k], want[k], names[r.Intn(len(names))]
 		ino, has := m[n]
@@ -227,7 +231,11 @@ func TestDirLarge(t *testing.T) {
 // else changes between its pages.
 func TestDirScanWhileChanging(t *testing.T) {
 	r := testRand(t)
-	for range 5 {
+	rounds := 5
+	if testing.Short() {
+		rounds = 2
+	}
+	for range rounds {
 		v := newDirVolume(t)
 		d := v.mkdir(t)
 		stable, others := map[string]bool{}, map[string]bool{}

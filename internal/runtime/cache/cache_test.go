@@ -61,7 +61,11 @@ func poison(t *testing.T) {
 // what is used. Blocks that are kept do not change before they are let go.
 func TestCache(t *testing.T) {
 	poison(t)
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		testCache(t, seed, 96, 10)
 		testCache(t, seed, 40, 100) // more is kept at times than there are slots
 	}

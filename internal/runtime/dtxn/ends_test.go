@@ -303,9 +303,13 @@ func (m *endsModel) grow() {
 // TestEndsModel: whatever is taken, given back, and held while the end grows, each free bit below it is handed out
 // once, none is refused while one is left, the count is exact, and nothing beyond is read or remembered.
 func TestEndsModel(t *testing.T) {
+	steps := 3000
+	if testing.Short() {
+		steps = 600
+	}
 	for n := range 6 {
 		m := newEndsModel(t, seeded(t)(n))
-		for range 3000 {
+		for range steps {
 			switch i := m.r.IntN(len(m.trans)); m.r.IntN(12) {
 			case 0:
 				m.grow()

@@ -145,7 +145,11 @@ func TestStreamsInNarrowPlaces(t *testing.T) {
 // narrow, and in pieces.
 func TestStreamsLoseNothing(t *testing.T) {
 	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
-	for range 20 {
+	rounds := 20
+	if testing.Short() {
+		rounds = 4
+	}
+	for range rounds {
 		const windows = 3
 		var maps [windows][]byte
 		free := 0

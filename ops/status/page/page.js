@@ -109,6 +109,8 @@ function volume(v, named) {
     meter("Log", j.units_used, j.units, `${j.units_used} of ${j.units} groups; ${bytes(j.ring_used)} of ${bytes(j.ring)} of large data`),
     meter("Scrub", v.scrub.running ? v.scrub.done : 0, v.scrub.total, scrub(v.scrub)),
     meter("Cache", v.cache.used, v.cache.size, `${bytes(v.cache.used)} of ${bytes(v.cache.size)}` + (asked ? `; ${percent(v.cache.hits / asked)} found there` : "")));
+  const m = v.moments;
+  if (m.open) add("p", `${m.open > 1 ? m.open + " checks or backups read" : "A check or a backup reads"} the volume as it was: ${bytes(m.memory)} in memory and ${bytes(m.file)} in a file are kept for that.`);
   add("p", `${count(j.commits)} commits in ${count(j.groups)} groups, ${count(j.barriers)} barriers.`);
   return all;
 }
