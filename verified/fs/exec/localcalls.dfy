@@ -132,7 +132,8 @@ module LocalCalls {
       N.Handle(tino, tgen), tname.data, call.result)
     ensures call.later
   {
-    call.result, call.later, left := WhiteoutOps.Whiteout(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, s, ns);
+    call.result, call.later, left := WhiteoutOps.Whiteout(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, s,
+      ns);
   }
 
   // The same to a name of a file that is open. first: as below

@@ -1,6 +1,6 @@
 include "kept.dfy"
-// RENAME_WHITEOUT. A name goes, and a device 0:0 takes its place: WhiteoutOk and WhiteoutErr of local.s.dfy say what that
-// does. It is RENAME and MKNOD in one transaction.
+// RENAME_WHITEOUT. A name goes, and a device 0:0 takes its place: WhiteoutOk and WhiteoutErr of local.s.dfy say what
+// that does. It is RENAME and MKNOD in one transaction.
 module WhiteoutOps {
   import opened Machine
   import opened ByteSlice
