@@ -565,8 +565,8 @@ func readMoment(t *testing.T, r *rand.Rand, s *disk.Moment, want []uint32) {
 	}
 }
 
-// Much is discarded in steps, so that nobody waits long for a moment. They end where 64 MiB do, whatever the first block
-// is, so that no more than that one is split that the device gives back as a whole.
+// Much is discarded in steps, so that nobody waits long for a moment. They end where 64 MiB do, whatever the first
+// block is: what the device gives back as a whole is not split.
 func TestMomentsDiscardInSteps(t *testing.T) {
 	const step = 64 << 20 / disk.BlockSize
 	for _, c := range []struct {
@@ -579,7 +579,8 @@ func TestMomentsDiscardInSteps(t *testing.T) {
 		{7, 2*step + 1, [][2]uint64{{7, step - 7}, {step, step}, {2 * step, 8}}},
 	} {
 		d := &hooked{Disk: disk.NewMem(3 * step * disk.BlockSize)}
-		if err := disk.NewMoments(d, disk.MomentOptions{}).Discard(c.a, c.n); err != nil || !slices.Equal(d.discarded, c.want) {
+		err := disk.NewMoments(d, disk.MomentOptions{}).Discard(c.a, c.n)
+		if err != nil || !slices.Equal(d.discarded, c.want) {
 			t.Errorf("%d blocks from %d on: %v, %v", c.n, c.a, d.discarded, err)
 		}
 	}

@@ -169,7 +169,8 @@ func TestVolumeNamedAsBackup(t *testing.T) {
 // Nobody else comes to the folder between a backup and what is taken away after it.
 func TestBackupKeepsFolder(t *testing.T) {
 	dir := t.TempDir()
-	b := backingUp{volume: filled(t, dir, "a.img", []byte("a"), "--size", "8M"), to: filepath.Join(dir, "to"), quiet: true}
+	img := filled(t, dir, "a.img", []byte("a"), "--size", "8M")
+	b := backingUp{volume: img, to: filepath.Join(dir, "to"), quiet: true}
 	if err := b.keep.Set("last=1"); err != nil {
 		t.Fatal(err)
 	}

@@ -231,7 +231,11 @@ func TestSparse(t *testing.T) {
 // A volume that has grown between two backups is restored as large as it was at each.
 func TestGrown(t *testing.T) {
 	folder := t.TempDir()
-	whole := disk.NewMem(256 << 20)
+	size, file := uint64(256<<20), 100<<20
+	if testing.Short() {
+		size, file = 96<<20, 12<<20
+	}
+	whole := disk.NewMem(size)
 	const before = 64 << 20 / disk.BlockSize
 	d := disk.NewPrefix(whole, before)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, MaxBytes: 1 << 40}); err != nil {
@@ -243,7 +247,7 @@ func TestGrown(t *testing.T) {
 	if _, err := fs.Grow(whole, fs.GrowOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	change(t, whole, func(v *fs.FS) { put(t, v, "b", bytes.Repeat([]byte{7}, 100<<20)) })
+	change(t, whole, func(v *fs.FS) { put(t, v, "b", bytes.Repeat([]byte{7}, file)) })
 	trees = append(trees, treeOf(t, whole))
 	second, _ := add(t, folder, rest(t, whole), false)
 	for i, path := range []string{first, second} {

@@ -322,7 +322,7 @@ func TestMedia(t *testing.T) {
 	}
 	count := *damages
 	if testing.Short() {
-		count = min(count, 35)
+		count = min(count, 14)
 	}
 	var all cell
 	for n := range count {

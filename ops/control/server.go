@@ -170,7 +170,8 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) {
 	if lost := m.Err(); lost != nil {
 		s.log.Warn("a moment of the volume was lost", "moment", id, "err", lost)
 	}
-	s.log.Info("a moment of the volume ends", "moment", id, "held", time.Since(m.Taken).Round(time.Millisecond), "why", why)
+	s.log.Info("a moment of the volume ends",
+		"moment", id, "held", time.Since(m.Taken).Round(time.Millisecond), "why", why)
 }
 
 // place is for one more moment, if there may be one.

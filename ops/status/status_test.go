@@ -300,7 +300,8 @@ func TestMetrics(t *testing.T) {
 		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="+Inf"}`:      11,
 		`tansy_call_duration_seconds_count{program="nfs3",proc="READ"}`:                 11,
 		`tansy_journal_units_used{volume="/"}`:                                          7, `tansy_cache_hits_total{volume="/"}`: 3, `tansy_volume_free_bytes{volume="/"}`: 1 << 29, `tansy_volume_free_inodes{volume="/"}`: 90,
-		`tansy_moments{volume="/"}`: 2, `tansy_moment_memory_bytes{volume="/"}`: 8192, `tansy_moment_file_bytes{volume="/"}`: 4096,
+		`tansy_moments{volume="/"}`: 2, `tansy_moment_memory_bytes{volume="/"}`: 8192,
+		`tansy_moment_file_bytes{volume="/"}`:     4096,
 		`tansy_device_barriers_total{volume="/"}`: 5, `tansy_device_written_bytes_total{volume="/"}`: 40960,
 		`tansy_device_discarded_bytes_total{volume="/"}`: 12288, `tansy_device_seconds_total{volume="/",kind="barrier"}`: 1,
 	} {
