@@ -144,6 +144,7 @@ var (
 	entering   = []string{"./packaging/entrypoint", "-timeout", "1m"}
 	containers = []string{"./test/image", "-timeout", "1m"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
+	foreseen   = []string{"./offline/crash", "-run", "Foreseen|Orders", "-seed", "1", "-timeout", "2m"}
 	noted      = []string{"./internal/runtime/notes"}
 	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Contents|Zeros|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
