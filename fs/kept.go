@@ -115,6 +115,21 @@ func (v *FS) RenameOpen(
 	return c.wcc(from.Ino), c.wcc2(to.Ino), err
 }
 
+// WhiteoutOpen is Keep of the file open and Whiteout, in one transaction.
+func (v *FS) WhiteoutOpen(
+	who *Cred, owner uint32, from Handle, fromName []byte, to Handle, toName []byte, open Handle,
+) error {
+	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
+	var c call
+	var first uint64
+	err := v.run(&c, exec.LOCAL(), func(t *txn) {
+		first = localcalls.WhiteoutOpen(&c.Call, t, v.dirs,
+			vc, owner, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen)
+	})
+	v.came(open.Ino, first, err)
+	return err
+}
+
 // Tmpfile makes a regular file that has no name and is kept (Keep). Directory dir decides where the file lies on the
 // volume, and gives it its group if dir is setgid.
 func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {

@@ -20,6 +20,17 @@ func (v *FS) Exchange(who *Cred, from Handle, fromName []byte, to Handle, toName
 	})
 }
 
+// Whiteout is Rename, and leaves a character device 0:0 of mode 0 under the old name, in the same transaction
+// (renameat2(2), RENAME_WHITEOUT). The device is the owner's, and its group that of who, or of a directory with setgid.
+// Nothing is done if both names are of one file. The error is ErrPerm if who is not root.
+func (v *FS) Whiteout(who *Cred, owner uint32, from Handle, fromName []byte, to Handle, toName []byte) error {
+	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
+	var c call
+	return v.run(&c, exec.LOCAL(), func(t *txn) {
+		localcalls.Whiteout(&c.Call, t, v.dirs, vc, owner, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn)
+	})
+}
+
 // Seek is SEEK_DATA of lseek(2) or, with hole, SEEK_HOLE. The result is the offset of the first byte from off on that
 // lies in a block of the file or, with hole, in none. The end of the file counts as a hole. The error is ErrNoEnt if
 // off is not before the end, or if no data follow.

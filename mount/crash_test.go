@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -95,6 +97,11 @@ func (k kernel) rename(name, to string) {
 	k.ok("rename", k.Rename(nil, &fuse.RenameIn{InHeader: atRoot, Newdir: fuse.FUSE_ROOT_ID}, name, to))
 }
 
+func (k kernel) whiteout(name, to string) {
+	k.ok("whiteout",
+		k.Rename(nil, &fuse.RenameIn{InHeader: atRoot, Newdir: fuse.FUSE_ROOT_ID, Flags: renameWhiteout}, name, to))
+}
+
 func (k kernel) unlink(name string) { k.ok("unlink", k.Unlink(nil, &atRoot, name)) }
 
 func (k kernel) link(ino uint64, name string) {
@@ -120,7 +127,11 @@ func (k kernel) picture() string {
 		ino := k.lookup(e.Name)
 		var a fuse.AttrOut
 		k.ok("getattr", k.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: ino}}, &a))
-		lines = append(lines, fmt.Sprintf("%s: %q, %d links", e.Name, k.read(ino), a.Nlink))
+		what := fmt.Sprintf("mode %o", a.Mode)
+		if a.Mode&syscall.S_IFMT == syscall.S_IFREG {
+			what = strconv.Quote(k.read(ino))
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s, %d links", e.Name, what, a.Nlink))
 		k.Forget(ino, 1)
 	}
 	slices.Sort(lines)
@@ -152,6 +163,11 @@ func steps() []func(k kernel) {
 		func(k kernel) { k.fsync() },
 		func(k kernel) { k.release(h) },
 		func(k kernel) { k.fsync() },
+		func(k kernel) { f = k.create("k") },
+		func(k kernel) { k.whiteout("i", "k") }, // k is open
+		func(k kernel) { k.whiteout("k", "l") },
+		func(k kernel) { k.fsync() },
+		func(k kernel) { k.release(f) },
 	}
 }
 

@@ -24,6 +24,9 @@ type keeper interface {
 	RenameOpen(
 		c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte, open fs.Handle,
 	) (fromWCC, toWCC fs.WCC, err error)
+	WhiteoutOpen(
+		c *fs.Cred, owner uint32, from fs.Handle, fromName []byte, to fs.Handle, toName []byte, open fs.Handle,
+	) error
 	Tmpfile(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error)
 }
 

@@ -34,6 +34,7 @@ type Volume interface {
 	PunchHole(c *fs.Cred, h fs.Handle, off, n uint64) error
 	ZeroRange(c *fs.Cred, h fs.Handle, off, n uint64) error
 	Exchange(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) error
+	Whiteout(c *fs.Cred, owner uint32, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) error
 
 	keeper
 	xattrer

@@ -240,10 +240,13 @@ func (f *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fu
 // whether there is one to be replaced is to be sure (RENAME_NOREPLACE), if nobody else changes the volume. An exchange
 // takes no name away from an open file.
 func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
-	if in.Flags != 0 && in.Flags != renameNoReplace && in.Flags != renameExchange {
+	how := in.Flags &^ renameWhiteout
+	whiteout := how != in.Flags
+	if how != 0 && how != renameNoReplace && in.Flags != renameExchange {
 		return fuse.EINVAL
 	}
-	if f.isReserved(in.Newdir, newName) || in.Flags == renameExchange && f.isReserved(in.NodeId, name) {
+	makes := whiteout || how == renameExchange // the old name is another file's then
+	if f.isReserved(in.Newdir, newName) || makes && f.isReserved(in.NodeId, name) {
 		return status(fs.ErrAcces)
 	}
 	from, err := f.nodes.handle(in.NodeId)
@@ -254,7 +257,7 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 	if err != nil {
 		return status(err)
 	}
-	switch in.Flags {
+	switch how {
 	case renameExchange:
 		return status(f.volume.Exchange(superuser, from, []byte(name), to, []byte(newName)))
 	case renameNoReplace:
@@ -266,6 +269,9 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 		}
 	}
 	return status(f.withRoom(func() error {
+		if whiteout {
+			return f.whiteout(&in.InHeader, from, []byte(name), to, []byte(newName))
+		}
 		return f.losing(to, []byte(newName), func() error {
 			_, _, err := f.volume.Rename(superuser, from, []byte(name), to, []byte(newName))
 			return err
@@ -274,4 +280,17 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 			return err
 		})
 	}))
+}
+
+// whiteout renames, and leaves a whiteout of the caller under the old name (RENAME_WHITEOUT).
+func (f *fileSystem) whiteout(in *fuse.InHeader, from fs.Handle, name []byte, to fs.Handle, newName []byte) error {
+	if in.Uid == fs.NoID || in.Gid == fs.NoID { // as in create
+		return fs.ErrInval
+	}
+	c := &fs.Cred{GID: in.Gid}
+	return f.losing(to, newName, func() error {
+		return f.volume.Whiteout(c, in.Uid, from, name, to, newName)
+	}, func(open fs.Handle) error {
+		return f.volume.WhiteoutOpen(c, in.Uid, from, name, to, newName, open)
+	})
 }

@@ -18,6 +18,7 @@ const (
 	noSUID, noDev, noExec = unix.MNT_NOSUID, unix.MNT_NODEV, unix.MNT_NOEXEC
 	renameNoReplace       = unix.RENAME_EXCL
 	renameExchange        = unix.RENAME_SWAP
+	renameWhiteout        = 0 // there is none
 )
 
 // opens tells whether files and directories have to be opened. Nothing says that macFUSE takes ENOSYS for no.

@@ -21,6 +21,7 @@ const (
 	noSUID, noDev, noExec = unix.MS_NOSUID, unix.MS_NODEV, unix.MS_NOEXEC
 	renameNoReplace       = unix.RENAME_NOREPLACE
 	renameExchange        = unix.RENAME_EXCHANGE
+	renameWhiteout        = unix.RENAME_WHITEOUT
 )
 
 // opens tells whether files and directories have to be opened. Linux takes ENOSYS for no, and may keep contents and

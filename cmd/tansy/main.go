@@ -112,6 +112,9 @@ func dispatch(args []string) int {
 			return c.run(args[1:])
 		}
 	}
+	if len(args) == 4 && args[2] == "-o" { // as mount.fuse3 has a program called: tansy VOLUME DIR -o OPTIONS
+		return mountHelper(args)
+	}
 	return wrongCommand(noCommand(args[0]))
 }
 

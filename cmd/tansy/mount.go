@@ -164,6 +164,21 @@ var mountOptions = []string{
 	"noexec", "noatime", "over", "debug",
 }
 
+// refused are options that other file systems have, with what there is in place of each.
+var refused = map[string]string{
+	"uid": ownOwners, "gid": ownOwners, "umask": ownModes, "fmask": ownModes, "dmask": ownModes,
+	"loop":       "an image is mounted without a loop device",
+	"allow_root": "allow_other lets all in, as the permissions of the files say",
+	"fsname":     "the table of mounts shows the volume", "subtype": "the type is fuse.tansy",
+	"acl": "there are no ACLs", "quota": "there are no quotas", "usrquota": "there are no quotas",
+	"grpquota": "there are no quotas",
+}
+
+const (
+	ownOwners = "files have owners of their own: change them by chown, and that of a new volume by tansy mkfs --owner"
+	ownModes  = "files have permissions of their own: change them by chmod"
+)
+
 // atMount are options that count when a volume is mounted.
 var atMount = map[string]bool{
 	"sync": true, "dirsync": true, "noxattr": true, "cache": true, "commit": true, "discard": true,
@@ -224,6 +239,8 @@ func (m *mounting) Set(list string) error {
 		case mount.Flag(option):
 			m.flags = append(m.flags, option)
 		case option == "" || passedOver[name] || strings.HasPrefix(strings.ToLower(name), "x-") || m.sloppy:
+		case refused[name] != "":
+			err = errors.New(refused[name])
 		default:
 			err = errors.New("tansy mount has no such option" + didYouMean(nearest.Of(name, mountOptions)))
 		}
@@ -515,6 +532,9 @@ func mountHelper(args []string) int {
 			pos = append(pos, a)
 		}
 	}
+	if passesOver(pass, pos) {
+		return exitOK
+	}
 	switch run(append(pass, pos...)) {
 	case exitOK:
 		return exitOK
@@ -522,6 +542,15 @@ func mountHelper(args []string) int {
 		return misused
 	}
 	return failed
+}
+
+// passesOver tells whether a volume is not there, and the option nofail says that this is no error.
+func passesOver(options, pos []string) bool {
+	if len(pos) == 0 || remote(pos[0]) || !slices.Contains(strings.Split(strings.Join(options, ","), ","), "nofail") {
+		return false
+	}
+	_, err := os.Stat(pos[0])
+	return errors.Is(err, os.ErrNotExist)
 }
 
 func umount() (*flagSet, action) {

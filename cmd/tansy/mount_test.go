@@ -23,7 +23,10 @@ func TestMountOptions(t *testing.T) {
 	if !m.readOnly || !m.sync || !m.allowOther || !m.noXattr || m.cache != 16<<20 || m.discard != "off" || !slices.Equal(m.flags, []string{"nosuid", "noatime"}) {
 		t.Errorf("%+v", m)
 	}
-	for option, what := range map[string]string{"nonsense": `"nonsense"`, "ro,cache=x": `"cache=x"`, "discard=perhaps": "auto, on or off", "size=3": `"size=3"`} {
+	for option, what := range map[string]string{
+		"nonsense": `"nonsense"`, "ro,cache=x": `"cache=x"`, "discard=perhaps": "auto, on or off", "size=3": `"size=3"`,
+		"uid=5": `"uid=5": files have owners of their own`, "ro,gid=5": "--owner", "umask=022": "chmod", "loop": "loop device",
+	} {
 		if err := new(mounting).Set(option); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", option, err)
 		}

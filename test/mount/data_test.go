@@ -128,8 +128,8 @@ func TestNotThere(t *testing.T) {
 	}
 	must(t, os.WriteFile(f.Name()+"2", nil, 0o644))
 	for flag, want := range map[uint]error{
-		unix.RENAME_EXCHANGE: nil, unix.RENAME_NOREPLACE: unix.EEXIST, unix.RENAME_WHITEOUT: unix.EINVAL,
-		unix.RENAME_EXCHANGE | unix.RENAME_NOREPLACE: unix.EINVAL,
+		unix.RENAME_EXCHANGE: nil, unix.RENAME_NOREPLACE: unix.EEXIST, 1 << 5: unix.EINVAL,
+		unix.RENAME_EXCHANGE | unix.RENAME_NOREPLACE: unix.EINVAL, unix.RENAME_WHITEOUT | unix.RENAME_NOREPLACE: unix.EEXIST,
 	} {
 		if err := unix.Renameat2(unix.AT_FDCWD, f.Name(), unix.AT_FDCWD, f.Name()+"2", flag); err != want {
 			t.Errorf("rename with flag %d: %v, want %v", flag, err, want)

@@ -96,7 +96,7 @@ func mapCuts() string {
 	return w.String()
 }
 
-// renameFlags: RENAME_NOREPLACE and RENAME_EXCHANGE of each kind of file.
+// renameFlags: RENAME_NOREPLACE, RENAME_EXCHANGE, and RENAME_WHITEOUT of each kind of file.
 func renameFlags() string {
 	var w strings.Builder
 	for _, k := range kinds {
@@ -115,6 +115,18 @@ func renameFlags() string {
 			"mkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 other\nmark p\nmark q\n", k.name, from)
 		fmt.Fprintf(&w, "renamex p/x q/y exchange\nmoved p a?mc\nmoved q a?mc\nlstat q/y type=%s\n"+
 			"content p/x other\n", k.typ)
+		fmt.Fprintf(&w, "check whiteout: %s to a free name\nmkdir p 0755\nmkdir q 0755\n%s\nmark p\nmark q\n"+
+			"renamex p/x q/y both\nmoved p a?mc\nmoved q a?mc\nlist p x\nlstat q/y type=%s\nlstat p nlink=2\n",
+			k.name, from, k.typ)
+		fmt.Fprintf(&w, "lstat p/x type=chr mode=0 rdev=0:0 nlink=1\nunlink p/x\nrmdir p\n")
+		fmt.Fprintf(&w, "check whiteout: %s over a file that is open\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 other\n"+
+			"open h q/y rdonly\n", k.name, from)
+		if k.typ == "dir" {
+			fmt.Fprintf(&w, "renamex p/x q/y whiteout => ENOTDIR\nlstat p/x type=dir\ncontent q/y other\n")
+			continue
+		}
+		fmt.Fprintf(&w, "renamex p/x q/y whiteout\nlstat p/x type=chr mode=0 rdev=0:0\nlstat q/y type=%s\n"+
+			"lstat @h nlink=0\nread h 5 other\nclose h\n", k.typ)
 	}
 	return w.String()
 }

@@ -108,9 +108,12 @@ func init() { // a variable would depend on itself through parse
 		"linkf": {2, 2, func(_ *runner, _ *actor, a []string) error {
 			return unix.Linkat(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.AT_SYMLINK_FOLLOW)
 		}},
-		// renamex OLD NEW noreplace|exchange
+		// renamex OLD NEW noreplace|exchange|whiteout|both|neither: both leaves a whiteout and replaces nothing
 		"renamex": {3, 3, func(_ *runner, _ *actor, a []string) error {
-			flag := map[string]uint{"noreplace": unix.RENAME_NOREPLACE, "exchange": unix.RENAME_EXCHANGE}[a[2]]
+			flag := map[string]uint{
+				"noreplace": unix.RENAME_NOREPLACE, "exchange": unix.RENAME_EXCHANGE, "whiteout": unix.RENAME_WHITEOUT,
+				"both": unix.RENAME_NOREPLACE | unix.RENAME_WHITEOUT, "neither": unix.RENAME_EXCHANGE | unix.RENAME_WHITEOUT,
+			}[a[2]]
 			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], flag)
 		}},
 		// readlink PATH TARGET

@@ -5,6 +5,7 @@ include "../../trusted/stamps.s.dfy"
 include "../procedures/local.dfy"
 include "../procedures/kept.dfy"
 include "../procedures/exchange.dfy"
+include "../procedures/whiteout.dfy"
 include "../procedures/xattrs.dfy"
 
 module LocalCalls {
@@ -25,6 +26,7 @@ module LocalCalls {
   import LocalOps
   import KeptOps
   import ExchangeOps
+  import WhiteoutOps
   import XattrOps
   import N = NfsState
   import L = NfsLocal
@@ -127,6 +129,44 @@ module LocalCalls {
     now := N.Time(s, ns);
     call.result, call.before, call.after, call.before2, call.after2 := ExchangeOps.Exchange(txn, d, c, fino, fgen,
       fname, tino, tgen, tname, s, ns);
+  }
+
+  // ---- a name that goes and leaves a whiteout ----
+
+  method Whiteout(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, owner: uint32, fino: uint64, fgen: uint64,
+    fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes) returns (ghost left: N.Handle, ghost now: N.Time)
+    modifies call`result, call`later, d.Repr(), txn.blocks, txn.inodes
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
+    ensures call.result == 0 ==> Sound(d) && L.WhiteoutOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), owner,
+      N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, now, left)
+    ensures call.result != 0 ==> L.WhiteoutErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data,
+      N.Handle(tino, tgen), tname.data, call.result)
+    ensures call.later
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result, call.later, left := WhiteoutOps.Whiteout(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, s,
+      ns);
+  }
+
+  // The same to a name of a file that is open. first: as below
+  method WhiteoutOpen(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, owner: uint32, fino: uint64, fgen: uint64,
+    fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, ino: uint64, gen: uint64)
+    returns (first: uint64, ghost left: N.Handle, ghost now: N.Time)
+    modifies call`result, call`later, d.Repr(), txn.blocks, txn.inodes
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
+    ensures call.result == 0 ==> Sound(d) && L.WhiteoutOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), owner,
+      N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), now, left)
+    ensures call.result != 0 ==> L.WhiteoutOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data,
+      N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), now, call.result)
+    ensures call.result == 0 ==> call.later
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result, call.later, first, left := WhiteoutOps.WhiteoutOpen(txn, d, c, owner, fino, fgen, fname, tino, tgen,
+      tname, ino, gen, s, ns);
   }
 
   // ---- open files. first: which one was at the head of the list before, or 0 ----

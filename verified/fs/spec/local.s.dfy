@@ -216,4 +216,36 @@ module NfsLocal {
     (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) || (st == NFS3ERR_INVAL && dir && Below(f, td, i)) ||
     (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[i]) || (dir && fd != td && !Can(c, f.nodes[i], WRITE))))
   }
+
+  // ---- a name that goes and leaves a whiteout ----
+  // rename(2) with RENAME_WHITEOUT: RENAME, and then MKNOD of a character device 0:0 without permissions under the name
+  // that the file had, at one instant. (Overlay file systems say with it that the name below does not count any more.)
+  // owner: whose it is; its group is the caller's, or that of a directory with setgid, as with any new file. Nothing is
+  // done if both names are of one file. Only root may.
+  predicate WhiteoutOk(pre: FS, post: FS, c: Caller, owner: uint32, fh: Handle, fname: Name, th: Handle, tname: Name,
+    now: Time, h: Handle)
+  {
+    if SameFile(pre, fh, fname, th, tname) then MayRename(pre, c, fh, fname, th, tname) && post == pre
+    else exists mid: FS, fw: Wcc, tw: Wcc, na: Fattr, w: Wcc
+      {:trigger RenameOk(pre, mid, c, fh, fname, th, tname, now, fw, tw), Whiteout(mid, post, c, owner, fh, fname, now,
+        h, na, w)} ::
+      RenameOk(pre, mid, c, fh, fname, th, tname, now, fw, tw) &&
+      Whiteout(mid, post, c, owner, fh, fname, now, h, na, w)
+  }
+  predicate Whiteout(pre: FS, post: FS, c: Caller, owner: uint32, dh: Handle, name: Name, now: Time, h: Handle,
+    na: Fattr, w: Wcc)
+  { MknodOk(pre, post, c, dh, name, NF3CHR, Unusable(owner), 0, 0, now, h, na, w) }
+  function Unusable(owner: uint32): Sattr { Sattr(Some(0), Some(owner), None, None, DontChange, DontChange) }
+  predicate WhiteoutErr(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, st: uint32)
+  {
+    RenameErr(f, c, fh, fname, th, tname, st) || (!SameFile(f, fh, fname, th, tname) &&
+      (Full(st) || (st == NFS3ERR_PERM && c.uid != 0)))
+  }
+  // The same over a name of the file h, which is open.
+  predicate WhiteoutOpenOk(pre: FS, post: FS, c: Caller, owner: uint32, fh: Handle, fname: Name, th: Handle,
+    tname: Name, h: Handle, now: Time, wh: Handle)
+  { MayKeep(pre, h) && WhiteoutOk(Keeping(pre, h.ino, now), post, c, owner, fh, fname, th, tname, now, wh) }
+  predicate WhiteoutOpenErr(pre: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, h: Handle,
+    now: Time, st: uint32)
+  { KeepErr(pre, h, st) || (MayKeep(pre, h) && WhiteoutErr(Keeping(pre, h.ino, now), c, fh, fname, th, tname, st)) }
 }

@@ -170,4 +170,40 @@ module NfsLocalScenarios {
   lemma NeedsNoRoom(pre: FS, fh: Handle, a: Name, th: Handle, b: Name)
     ensures !ExchangeErr(pre, Root(), fh, a, th, b, NFS3ERR_NOSPC)
   { }
+
+  // A file goes to a free name in another directory: a whiteout has its name, and its owner, and nobody may use it.
+  lemma LeavesWhiteout(pre: FS, post: FS, owner: uint32, fh: Handle, a: Name, th: Handle, b: Name, now: Time, h: Handle)
+    requires WhiteoutOk(pre, post, Root(), owner, fh, a, th, b, now, h) && fh.ino != th.ino && owner != NOID
+    requires b !in pre.nodes[th.ino].body.names && a in pre.nodes[fh.ino].body.names &&
+      var x := pre.nodes[fh.ino].body.names[a];
+      x in pre.nodes && pre.nodes[x].body.File? && x != fh.ino && x != th.ino
+    ensures IsDir(post, fh.ino) && IsDir(post, th.ino) && Live(post, h) && h.ino !in pre.nodes &&
+      post.nodes[fh.ino].body.names == pre.nodes[fh.ino].body.names[a := h.ino] &&
+      post.nodes[th.ino].body.names == pre.nodes[th.ino].body.names[b := pre.nodes[fh.ino].body.names[a]]
+    ensures var n := post.nodes[h.ino];
+      n.body == Special(4, 0, 0) && n.attr.mode == 0 && n.attr.uid == owner && n.attr.nlink == 1
+    ensures var x := pre.nodes[fh.ino].body.names[a]; x in post.nodes && post.nodes[x].body == pre.nodes[x].body
+  {
+    var mid, fw, tw, na, w :| RenameOk(pre, mid, Root(), fh, a, th, b, now, fw, tw) &&
+      Whiteout(mid, post, Root(), owner, fh, a, now, h, na, w);
+    assert Del(pre.nodes[fh.ino].body.names, a)[a := h.ino] == pre.nodes[fh.ino].body.names[a := h.ino];
+  }
+  // Nothing becomes of two names of one file.
+  lemma OneFileStays(pre: FS, post: FS, owner: uint32, fh: Handle, a: Name, th: Handle, b: Name, now: Time, h: Handle)
+    requires WhiteoutOk(pre, post, Root(), owner, fh, a, th, b, now, h) && SameFile(pre, fh, a, th, b)
+    ensures post == pre
+  { }
+  // Who is not root does not leave any; root is never refused for that, nor because the name is taken.
+  lemma LeftByRoot(pre: FS, post: FS, c: Caller, owner: uint32, fh: Handle, a: Name, th: Handle, b: Name, now: Time,
+    h: Handle)
+    ensures c.uid != 0 && !SameFile(pre, fh, a, th, b) ==> !WhiteoutOk(pre, post, c, owner, fh, a, th, b, now, h) &&
+      WhiteoutErr(pre, c, fh, a, th, b, NFS3ERR_PERM)
+    ensures !WhiteoutErr(pre, Root(), fh, a, th, b, NFS3ERR_PERM) && !WhiteoutErr(pre, c, fh, a, th, b, NFS3ERR_EXIST)
+  { }
+  // Over the only name of a file that is open: the file stays, without a name.
+  lemma LeftOverOpen(pre: FS, post: FS, owner: uint32, dh: Handle, a: Name, b: Name, h: Handle, now: Time, wh: Handle)
+    requires OneName(pre, h, dh, b) && WhiteoutOpenOk(pre, post, Root(), owner, dh, a, dh, b, h, now, wh) &&
+      !SameFile(pre, dh, a, dh, b)
+    ensures Live(post, h) && post.nodes[h.ino].body == pre.nodes[h.ino].body
+  { }
 }

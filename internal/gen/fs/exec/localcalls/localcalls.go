@@ -13,6 +13,7 @@ import (
 	localops "tansy/internal/gen/fs/procedures/localops"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
+	whiteoutops "tansy/internal/gen/fs/procedures/whiteoutops"
 	xattrops "tansy/internal/gen/fs/procedures/xattrops"
 	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/internal/runtime/dtxn"
@@ -208,6 +209,53 @@ func Exchange(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissi
 	call.Before2 = out6
 	call.After2 = out7
 	return
+}
+func Whiteout(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, owner uint32, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) {
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	var out4 bool
+	var _ = out4
+	out3, out4 = whiteoutops.Whiteout(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, s, ns)
+	call.Result = out3
+	call.Later = out4
+	return
+}
+func WhiteoutOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, owner uint32, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64) uint64 {
+	var first uint64 = 0
+	var _ = first
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	var out4 bool
+	var _ = out4
+	var out5 uint64
+	var _ = out5
+	out3, out4, out5 = whiteoutops.WhiteoutOpen(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, ino, gen, s, ns)
+	call.Result = out3
+	call.Later = out4
+	first = out5
+	return first
 }
 func Keep(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) uint64 {
 	var first uint64 = 0
