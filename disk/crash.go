@@ -1,11 +1,11 @@
 package disk
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 )
 
 // Pending are the blocks that a crash now could leave in more than one state,
@@ -27,29 +27,68 @@ func (s *Sim) pending() []uint64 {
 	return as
 }
 
-// Hash is a hash of what reads see. Images with equal contents have equal ones.
-func (s *Sim) Hash(seed maphash.Seed) uint64 {
-	return s.HashOf(seed, func(_ uint64, data []byte) []byte { return data })
-}
-
-// HashOf is a hash of what counts of what reads see: of each block that is not all zeros, by its address and contents,
-// what the function returns of it; nil: nothing.
-func (s *Sim) HashOf(seed maphash.Seed, counts func(a uint64, data []byte) []byte) (sum uint64) {
+// Varying are the blocks in which crash images of the recording may differ, in address order: those that were written
+// since it began, or were not durable then.
+func (s *Sim) Varying() []uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var place [8]byte
-	zeros := new([BlockSize]byte)
-	for a, h := range s.blocks {
-		data := h.latest()
-		if data == nil || *data == *zeros {
-			continue
-		}
-		if part := counts(a, data[:]); part != nil {
-			binary.LittleEndian.PutUint64(place[:], a)
-			sum += maphash.Bytes(seed, part) * (maphash.Bytes(seed, place[:]) | 1) // whatever the order
+	as := s.base.pending()
+	for _, e := range s.record {
+		for i := range e.versions {
+			as = append(as, e.a+uint64(i))
 		}
 	}
-	return sum
+	slices.Sort(as)
+	return slices.Compact(as)
+}
+
+// Content is what a block holds. It never changes.
+type Content struct {
+	data [BlockSize]byte
+	sum  atomic.Uint64 // 0: not known yet
+}
+
+// sums are of this process alone.
+var sums = maphash.MakeSeed()
+
+// Data are the bytes of a block, which nobody may change.
+func (c *Content) Data() []byte { return c.data[:] }
+
+// Sum is a hash of the block, the same for equal ones in the life of the process. It is 0 for zeros alone.
+func (c *Content) Sum() uint64 {
+	if c == nil {
+		return 0
+	}
+	if x := c.sum.Load(); x != 0 {
+		return x
+	}
+	if isZero(c.data[:]) {
+		return 0
+	}
+	x := max(maphash.Bytes(sums, c.data[:]), 1)
+	c.sum.Store(x)
+	return x
+}
+
+// Content is what a read of block a sees; nil: zeros.
+func (s *Sim) Content(a uint64) *Content {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest(a)
+}
+
+// Contents are all blocks that a read may see as anything but zeros, in any order. The device must not be used
+// meanwhile.
+func (s *Sim) Contents() iter.Seq2[uint64, *Content] {
+	return func(yield func(uint64, *Content) bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for a, h := range s.blocks {
+			if c := h.latest(); c != nil && !yield(a, c) {
+				return
+			}
+		}
+	}
 }
 
 // A Choice decides what a crash leaves of block a, in sector number sector of SectorSize bytes. 0 is the durable value,
@@ -66,35 +105,40 @@ const Torn = -1
 func (s *Sim) Crash(choose Choice) *Sim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := newSim(s.size)
+	c := s.like()
+	all := make([]history, 0, len(s.blocks))
+	keep := func(a uint64, x *Content) {
+		all = append(all, history{durable: x})
+		c.blocks[a] = &all[len(all)-1]
+	}
 	for a, h := range s.blocks {
 		if len(h.pending) == 0 && h.durable != nil {
-			c.blocks[a] = &history{durable: h.durable}
+			keep(a, h.durable)
 		}
 	}
 	for _, a := range s.pending() {
-		c.blocks[a] = &history{durable: s.blocks[a].outcome(a, choose)}
+		keep(a, s.blocks[a].outcome(a, choose))
 	}
 	return c
 }
 
-func (h *history) outcome(a uint64, choose Choice) *[BlockSize]byte {
+func (h *history) outcome(a uint64, choose Choice) *Content {
 	n := len(h.pending)
 	if i := choose(a, -1, n); i != Torn {
 		return h.value(i)
 	}
-	mixed := new([BlockSize]byte)
+	mixed := new(Content)
 	for sector := range BlockSize / SectorSize {
 		lo, hi := sector*SectorSize, (sector+1)*SectorSize
-		if data := h.value(choose(a, sector, n)); data != nil {
-			copy(mixed[lo:hi], data[lo:hi])
+		if c := h.value(choose(a, sector, n)); c != nil {
+			copy(mixed.data[lo:hi], c.data[lo:hi])
 		}
 	}
 	return mixed
 }
 
 // value is what Choice calls i.
-func (h *history) value(i int) *[BlockSize]byte {
+func (h *history) value(i int) *Content {
 	if i == 0 {
 		return h.durable
 	}

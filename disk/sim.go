@@ -45,17 +45,17 @@ const noLimit = ^uint64(0)
 
 // history is what a block may hold after a crash: durable, or any of pending.
 type history struct {
-	durable *[BlockSize]byte // nil = zeros
-	pending []*version       // oldest first
+	durable *Content   // nil = zeros
+	pending []*version // oldest first
 }
 
 // version is one write of one block. The data never changes.
 type version struct {
-	data     *[BlockSize]byte // nil = zeros
-	returned atomic.Bool      // the write has returned, so a barrier from now on covers it
+	data     *Content    // nil = zeros
+	returned atomic.Bool // the write has returned, so a barrier from now on covers it
 }
 
-func (h *history) latest() *[BlockSize]byte {
+func (h *history) latest() *Content {
 	if n := len(h.pending); n > 0 {
 		return h.pending[n-1].data
 	}
@@ -157,7 +157,7 @@ func (s *Sim) WriteAt(a uint64, bufs [][]byte) error {
 	for i, b := range bufs {
 		e.versions[i] = &version{}
 		if !isZero(b) {
-			e.versions[i].data = (*[BlockSize]byte)(slices.Clone(b))
+			e.versions[i].data = &Content{data: [BlockSize]byte(b)}
 		}
 	}
 	s.mu.Lock()
@@ -301,7 +301,7 @@ func (s *Sim) at(a uint64) *history {
 	return h
 }
 
-func (s *Sim) latest(a uint64) *[BlockSize]byte {
+func (s *Sim) latest(a uint64) *Content {
 	if h := s.blocks[a]; h != nil {
 		return h.latest()
 	}
@@ -311,20 +311,29 @@ func (s *Sim) latest(a uint64) *[BlockSize]byte {
 // copy is the same state in a machine that is neither frozen nor recording. The
 // caller holds mu.
 func (s *Sim) copy() *Sim {
-	c := newSim(s.size)
+	c := s.like()
 	c.ops = s.ops
+	all := make([]history, 0, len(s.blocks))
 	for a, h := range s.blocks {
 		if h.durable != nil || len(h.pending) > 0 {
-			c.blocks[a] = &history{h.durable, slices.Clip(h.pending)}
+			all = append(all, history{h.durable, slices.Clip(h.pending)})
+			c.blocks[a] = &all[len(all)-1]
 		}
 	}
 	return c
 }
 
-func fill(b []byte, data *[BlockSize]byte) {
-	if data == nil {
+// like is a device of the same size, with room for as many blocks.
+func (s *Sim) like() *Sim {
+	c := newSim(s.size)
+	c.blocks = make(map[uint64]*history, len(s.blocks))
+	return c
+}
+
+func fill(b []byte, c *Content) {
+	if c == nil {
 		clear(b)
 	} else {
-		copy(b, data[:])
+		copy(b, c.data[:])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -333,5 +334,62 @@ func TestDurableUnderConcurrency(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestVarying: of the recording, the blocks that were written since it began or were not durable then are those in
+// which images may differ.
+func TestVarying(t *testing.T) {
+	s := NewSim(8 * BlockSize)
+	put(t, s, 0, 1)
+	put(t, s, 1, 1)
+	barrier(t, s)
+	put(t, s, 2, 1)
+	put(t, s, 3, 1)
+	s.Record()
+	put(t, s, 5, 1)
+	put(t, s, 2, 2)
+	barrier(t, s)
+	put(t, s, 4, 0)
+	if got := s.Varying(); !slices.Equal(got, []uint64{2, 3, 4, 5}) {
+		t.Errorf("%d", got)
+	}
+}
+
+// TestContents: the sums of two blocks are the same if these are, however they became so, and that of zeros is 0.
+func TestContents(t *testing.T) {
+	s := NewSim(8 * BlockSize)
+	for a, v := range []byte{1, 1, 2, 0} {
+		put(t, s, uint64(a), v)
+	}
+	torn := s.Crash(func(a uint64, sector, _ int) int {
+		if a == 0 && sector < 0 {
+			return Torn
+		}
+		return sector % 2 & 1
+	})
+	zeros := s.Crash(func(a uint64, sector, _ int) int {
+		if sector < 0 {
+			return Torn
+		}
+		return 0
+	})
+	one := s.Content(0).Sum()
+	switch {
+	case one == 0 || one != s.Content(0).Sum() || one != s.Content(1).Sum() || one == s.Content(2).Sum():
+		t.Error("sums are not as the blocks are")
+	case s.Content(3).Sum() != 0 || s.Content(7).Sum() != 0 || zeros.Content(0).Sum() != 0:
+		t.Error("the sum of zeros is not 0")
+	case torn.Content(0).Sum() == one || torn.Content(0).Sum() == 0:
+		t.Error("a torn block has the sum of one that is not")
+	}
+	seen := maps.Collect(s.Contents())
+	for a, c := range seen {
+		if c != s.Content(a) {
+			t.Errorf("block %d has two contents", a)
+		}
+	}
+	if len(seen) != 3 || seen[3] != nil {
+		t.Errorf("not zeros are %v", seen)
 	}
 }

@@ -142,9 +142,8 @@ func (a *allocation) fill(who *Cred, off, n uint64) error {
 		c.Make(exec.LOCAL(), 0, v.deferred, n)
 		var before, after Time
 		err := v.serve(&c, func(t *txn) {
-			sec, nsec := v.now()
 			before.Sec, before.Nsec, after.Sec, after.Nsec = localcalls.Allocate(&c.Call, t, v.dirs,
-				vc, a.h.Ino, a.h.Gen, off, sec, nsec)
+				vc, a.h.Ino, a.h.Gen, off)
 		})
 		if err == ErrNoSpc {
 			a.giveBack(off)

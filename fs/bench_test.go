@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tansy/disk"
+	"tansy/internal/gen/fs/exec/calls"
 )
 
 // The cost of the procedures themselves: transactions in memory, no journal.
@@ -107,7 +108,7 @@ func BenchmarkRecordPlace(b *testing.B) {
 		if p == nil {
 			b.Fatal("no place")
 		}
-		r.end(p, true, false)
+		r.end(p, &calls.Call{Record: true}, false)
 	}
 }
 

@@ -46,10 +46,10 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 	defer leave()
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call // SHRINK is of an existing file, truncated to a size it had not before
-	err = w.once(&c, procCreate, id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+	err = w.once(&c, procCreate, id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Create(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
-			vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
+			p.index, p.record, p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf)
 	})
 	if err == nil && s != nil && s.Size != nil { // of a file that may have been there
 		w.changed(Handle{c.Ino, c.file.Gen}, 0, nil)
@@ -61,10 +61,10 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
-	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Mkdir(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
-			vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
+			p.index, p.record, p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, a)
 	})
 	return node(&c, dir, err)
 }
@@ -73,10 +73,10 @@ func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error)
 func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
 	vc, vn, a, vt := cred(new(vcred), who), bytesOf(name), sattr(s), bytesOf(target)
 	var c call
-	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Symlink(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
-			vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
+			p.index, p.record, p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, a, vt)
 	})
 	return node(&c, dir, err)
 }
@@ -85,10 +85,10 @@ func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []by
 func (v *FS) Mknod(who *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
-	err := v.once(&c, procMknod, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+	err := v.once(&c, procMknod, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Mknod(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
-			vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
+			p.index, p.record, p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor)
 	})
 	return node(&c, dir, err)
 }
@@ -116,10 +116,10 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	vc, vn := cred(new(vcred), who), bytesOf(name)
 	file := w.losing(dir, name)
 	var c call
-	err = w.once(&c, p, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+	err = w.once(&c, p, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Remove(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
-			vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
+			p.index, p.record, p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, sub)
 	})
 	w.forget(file, err)
 	return c.wcc(dir.Ino), err
@@ -135,10 +135,10 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	file := w.losing(to, toName)
 	var c call
-	err = w.once(&c, procRename, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+	err = w.once(&c, procRename, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Rename(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
-			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
+			p.index, p.record, p.look, p.since,
+			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn)
 	})
 	w.forget(file, err)
 	return c.wcc(from.Ino), c.wcc2(to.Ino), err
@@ -148,10 +148,10 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
 	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
-	err := v.once(&c, procLink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+	err := v.once(&c, procLink, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Link(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
-			vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
+			p.index, p.record, p.look, p.since,
+			vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn)
 	})
 	return c.attr(file.Ino), c.wcc(dir.Ino), err
 }

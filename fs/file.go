@@ -66,10 +66,10 @@ func (v *FS) setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) 
 		g, id = *guard, v.id
 	}
 	var c call
-	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (again bool) {
+	err := v.once(&c, procSetattr, id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Setattr(&c.Call, t, v.dirs,
-			p.index, p.record(), p.look, p.since,
-			vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
+			p.index, p.record, p.look, p.since,
+			vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec)
 	})
 	return c.wcc(h.Ino), err
 }
@@ -145,8 +145,7 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	}
 	since := v.changing(who, h)
 	err := v.carry(&c, func(t *txn) {
-		sec, nsec := v.now()
-		writecall.Store(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
+		writecall.Store(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, src)
 	})
 	v.changed(h, since, err)
 	if err != nil {

@@ -124,18 +124,6 @@ func (v *FS) Look() error { return v.sys.Look() }
 // Verifier implements FileSystem. The write verifier belongs to the epoch of the journal, and is new at every Open.
 func (v *FS) Verifier() uint64 { return v.sys.Verifier() }
 
-// now is the time for the stamps of one operation. Each attempt reads it anew: a stamp is the clock's
-// if that is after the file's ctime, so a time from before the attempt had to wait would not be it.
-func (v *FS) now() (sec uint64, nsec uint32) { return stamp(v.clock()) }
-
-// stamp is a time as the file system has it. Its times begin with 1970: a clock from before shows that.
-func stamp(t time.Time) (sec uint64, nsec uint32) {
-	if t.Unix() < 0 {
-		return 0, 0
-	}
-	return uint64(t.Unix()), uint32(t.Nanosecond())
-}
-
 // errDamaged is the panic of verified code, as an error.
 var errDamaged = background.ErrDamaged
 

@@ -54,8 +54,7 @@ func (v *FS) Keep(h Handle) error {
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		first = localcalls.Keep(&c.Call, t, v.dirs, h.Ino, h.Gen, sec, nsec)
+		first = localcalls.Keep(&c.Call, t, v.dirs, h.Ino, h.Gen)
 	})
 	v.came(h.Ino, first, err)
 	return err
@@ -80,8 +79,7 @@ func (v *FS) letGo(h Handle, from uint64) error {
 	var c call
 	var at, next uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		at, next = localcalls.LetGo(&c.Call, t, v.dirs, h.Ino, h.Gen, from, sec, nsec)
+		at, next = localcalls.LetGo(&c.Call, t, v.dirs, h.Ino, h.Gen, from)
 	})
 	if err == nil && next != 0 {
 		v.kept.set(next, at)
@@ -95,9 +93,8 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
 		first = localcalls.RemoveOpen(&c.Call, t, v.dirs,
-			vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen, sec, nsec)
+			vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen)
 	})
 	v.came(open.Ino, first, err)
 	return c.wcc(dir.Ino), err
@@ -111,9 +108,8 @@ func (v *FS) RenameOpen(
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
 		first = localcalls.RenameOpen(&c.Call, t, v.dirs,
-			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
+			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen)
 	})
 	v.came(open.Ino, first, err)
 	return c.wcc(from.Ino), c.wcc2(to.Ino), err
@@ -127,9 +123,8 @@ func (v *FS) WhiteoutOpen(
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
 		first = localcalls.WhiteoutOpen(&c.Call, t, v.dirs,
-			vc, owner, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
+			vc, owner, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen)
 	})
 	v.came(open.Ino, first, err)
 	return err
@@ -142,8 +137,7 @@ func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		first = localcalls.Tmpfile(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, a, sec, nsec)
+		first = localcalls.Tmpfile(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, a)
 	})
 	v.came(c.Ino, first, err)
 	return node(&c, dir, err)
@@ -158,8 +152,7 @@ func (v *FS) clearKept() {
 		var c call
 		var first uint64
 		err := d.run(&c, exec.LOCAL(), func(t *txn) {
-			sec, nsec := d.now()
-			more, first = localcalls.Clear(&c.Call, t, d.dirs, sec, nsec)
+			more, first = localcalls.Clear(&c.Call, t, d.dirs)
 		})
 		if err != nil {
 			v.log.Error("files that were open when the volume was last used stay until it is opened again", "err", err)

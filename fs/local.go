@@ -3,6 +3,7 @@ package fs
 import (
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/exec/localcalls"
+	"tansy/internal/gen/fs/files/holeparts"
 )
 
 // What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). A call with a range is as many
@@ -15,8 +16,7 @@ func (v *FS) Exchange(who *Cred, from Handle, fromName []byte, to Handle, toName
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		localcalls.Exchange(&c.Call, t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
+		localcalls.Exchange(&c.Call, t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn)
 	})
 }
 
@@ -27,8 +27,7 @@ func (v *FS) Whiteout(who *Cred, owner uint32, from Handle, fromName []byte, to 
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		localcalls.Whiteout(&c.Call, t, v.dirs, vc, owner, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
+		localcalls.Whiteout(&c.Call, t, v.dirs, vc, owner, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn)
 	})
 }
 
@@ -57,19 +56,11 @@ func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 	if err != nil || off >= a.Size {
 		return err
 	}
-	end := a.Size
-	lo, hi := blocksFor(off), blocksFor(end)
-	if n < end-off {
-		end = off + n
-		hi = end / BlockSize
-	}
-	if hi < lo { // all of it lies within one block
-		return v.zero(who, h, off, end)
-	}
-	if err := v.zero(who, h, off, min(lo*BlockSize, end)); err != nil {
+	head, lo, hi, tail, end := holeparts.Of(off, n, a.Size)
+	if err := v.zero(who, h, off, head); err != nil {
 		return err
 	}
-	if err := v.zero(who, h, hi*BlockSize, end); err != nil {
+	if err := v.zero(who, h, tail, end); err != nil {
 		return err
 	}
 	return v.punch(who, h, lo, hi, nil)
@@ -95,9 +86,8 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) 
 			g = *guard
 		}
 		err := w.serve(&c, func(t *txn) {
-			sec, nsec := v.now()
 			at, ctime.Sec, ctime.Nsec = localcalls.Punch(&c.Call, t, v.dirs,
-				vc, h.Ino, h.Gen, lo, hi, guard != nil, g.Sec, g.Nsec, sec, nsec)
+				vc, h.Ino, h.Gen, lo, hi, guard != nil, g.Sec, g.Nsec)
 		})
 		if err != nil {
 			return err

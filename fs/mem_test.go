@@ -5,6 +5,7 @@ import (
 
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/runtime/dtxn"
+	"tansy/internal/runtime/stamps"
 	"tansy/test/kit/memvolume"
 )
 
@@ -27,7 +28,7 @@ func endedFS(t testing.TB, blocks, inodes uint64, ends [2]uint64, o Options) *FS
 	sys := dtxn.NewMem(blocks, l)
 	var now Time
 	if o.Clock != nil {
-		now.Sec, now.Nsec = stamp(o.Clock())
+		now.Sec, now.Nsec = stamps.Of(o.Clock())
 	}
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
 		memvolume.Format(tx, g, now.Sec, now.Nsec)

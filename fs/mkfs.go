@@ -15,6 +15,7 @@ import (
 	"tansy/internal/runtime/ddisk"
 	"tansy/internal/runtime/pages"
 	"tansy/internal/runtime/seal"
+	"tansy/internal/runtime/stamps"
 	"tansy/internal/volumeend"
 	"tansy/journal"
 )
@@ -196,7 +197,7 @@ func layOut(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	sec, nsec := stamp(o.Clock())
+	sec, nsec := stamps.Of(o.Clock())
 	why, s := making.Plan(size, log, n, replies, sec, nsec, uuid[0], uuid[1], key[0], key[1], key[2], key[3])
 	switch why {
 	case 0:

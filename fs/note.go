@@ -29,8 +29,7 @@ func (v *FS) SetNote(name string, value []byte) error {
 	waits := &FS{v.volume, v.id, false, v.inside}
 	var c call
 	return waits.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		localcalls.SetXattr(&c.Call, t, v.dirs, v.root.Ino, v.root.Gen, vn, vv, false, false, sec, nsec)
+		localcalls.SetXattr(&c.Call, t, v.dirs, v.root.Ino, v.root.Gen, vn, vv, false, false)
 	})
 }
 

@@ -6,9 +6,9 @@ package fs
 // Once implements OnceFileSystem.
 func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id, v.deferred, v.inside} }
 
-// A onceOp does a procedure at a time, and leaves a record of it at p. If the call has a record there already, it is
-// only answered: again.
-type onceOp func(t *txn, p *place, sec uint64, nsec uint32) (again bool)
+// A onceOp does a procedure, and leaves a record of it at p. If the call has a record there already, it is only
+// answered: again.
+type onceOp func(t *txn, p *place) (again bool)
 
 // once is run for a call that may come again, if id is not nil.
 func (v *FS) once(c *call, procedure uint32, id *CallID, op onceOp) error {
@@ -25,13 +25,9 @@ func (v *FS) once(c *call, procedure uint32, id *CallID, op onceOp) error {
 		if c.Record {
 			to = at
 		}
-		sec, nsec := v.now()
-		again = op(t, to, sec, nsec)
+		again = op(t, to)
 	})
-	v.replies.end(at, c.Record && err == nil && !again, again)
-	if at != nil && !c.Record && err != ErrIO { // it was the record that could not be read
-		v.replies.broke(at)
-	}
+	v.replies.end(at, &c.Call, again)
 	return err
 }
 

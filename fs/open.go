@@ -39,6 +39,7 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 	if v.clock == nil {
 		v.clock = time.Now
 	}
+	sys.SetClock(v.clock)
 	if v.log == nil {
 		v.log = slog.New(slog.DiscardHandler)
 	}

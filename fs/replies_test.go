@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/internal/gen/fs/exec/calls"
 	"tansy/test/kit/replay"
 )
 
@@ -42,7 +43,11 @@ func TestRecordsRandom(t *testing.T) {
 				break
 			}
 			kept := !p.look && r.IntN(8) > 0
-			v.replies.end(p, kept, p.look)
+			c := &calls.Call{Record: true}
+			if !kept && !p.look {
+				c.Refuse(uint32(ErrNoEnt))
+			}
+			v.replies.end(p, c, p.look)
 			delete(busy, i)
 			via := p.id.via.(*line)
 			switch old, ok := there[i]; {
@@ -56,7 +61,7 @@ func TestRecordsRandom(t *testing.T) {
 				if other, ok := where[p.id.key]; ok {
 					delete(there, other)
 				}
-				there[i], where[p.id.key] = record{p.id.key, time.Unix(int64(p.sec), 0), via}, i
+				there[i], where[p.id.key] = record{p.id.key, time.Unix(int64(p.record.U64(8)), 0), via}, i
 			}
 		}
 		lines[r.IntN(len(lines))].got = r.IntN(2) == 0

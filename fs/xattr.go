@@ -82,8 +82,7 @@ func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error 
 	vn, vv := bytesOf(name), bytesOf(value)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		localcalls.SetXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, sec, nsec)
+		localcalls.SetXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace)
 	})
 }
 
@@ -92,8 +91,7 @@ func (v *FS) RemoveXattr(h Handle, name []byte) error {
 	vn := bytesOf(name)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
-		sec, nsec := v.now()
-		localcalls.RemoveXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, sec, nsec)
+		localcalls.RemoveXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn)
 	})
 }
 

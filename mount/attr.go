@@ -13,12 +13,36 @@ import (
 	"tansy/fs"
 )
 
-// How long the kernel may keep what it was told, if all changes come through it: names could be kept for ever, and
-// attributes but for the number of blocks, which goes down later than the size does.
+// How long the kernel may keep what it was told, if all changes come through it: for ever, but for the number of a
+// file's blocks. That goes down later than the size does, if much of the file is cut off.
 const (
 	entryTimeout = time.Hour
-	attrTimeout  = time.Minute
+	attrTimeout  = time.Hour
+	cutTimeout   = time.Second // of attributes while blocks may be given back
 )
+
+const (
+	cutAtOnce = 512 << 10   // bytes; the blocks of as much are given back with the cut
+	givesBack = time.Minute // for how long after a cut, or a change of their number, blocks may be given back
+)
+
+// keepingAttrs is how long the kernel may keep the attributes of a file that has so many bytes in blocks now.
+func (f *fileSystem) keepingAttrs(id, used uint64) (d time.Duration) {
+	d = f.keepAttrs
+	f.nodes.with(id, func(x *node) {
+		switch {
+		case x.cut.IsZero():
+		case x.used != used:
+			x.used, x.cut = used, time.Now()
+			d = min(d, cutTimeout)
+		case time.Since(x.cut) < givesBack:
+			d = min(d, cutTimeout)
+		default:
+			x.cut = time.Time{}
+		}
+	})
+	return d
+}
 
 // errnos are the statuses that are not the errno of the same number.
 var errnos = map[fs.Errno]syscall.Errno{
@@ -71,7 +95,7 @@ func (f *fileSystem) entry(h fs.Handle, a *fs.Attr, out *fuse.EntryOut) {
 	f.nodes.learn(h)
 	out.NodeId, out.Generation = nodeID(h), h.Gen
 	out.SetEntryTimeout(f.keepNames)
-	out.SetAttrTimeout(f.keepAttrs)
+	out.SetAttrTimeout(f.keepingAttrs(out.NodeId, a.Used))
 	f.attr(a, &out.Attr)
 }
 
@@ -91,7 +115,7 @@ func (f *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 		return status(err)
 	}
 	f.attr(&a, &out.Attr)
-	out.SetTimeout(f.keepAttrs)
+	out.SetTimeout(f.keepingAttrs(in.NodeId, a.Used))
 	return fuse.OK
 }
 
@@ -125,8 +149,11 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 	if err != nil {
 		return status(err)
 	}
+	if s.Size != nil && w.Before != nil && w.Before.Size > *s.Size+cutAtOnce {
+		f.nodes.with(in.NodeId, func(x *node) { x.cut = time.Now() })
+	}
 	f.attr(w.After, &out.Attr)
-	out.SetTimeout(f.keepAttrs)
+	out.SetTimeout(f.keepingAttrs(in.NodeId, w.After.Used))
 	return fuse.OK
 }
 

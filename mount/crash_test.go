@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"tansy/disk"
 	"tansy/fs"
@@ -25,13 +26,13 @@ type kernel struct {
 	*fileSystem
 }
 
-func newKernel(t *testing.T, d disk.Disk, deferred bool) (k kernel, v *fs.FS) {
+func newKernel(t *testing.T, d disk.Disk, deferred, tracked bool) (k kernel, v *fs.FS) {
 	t.Helper()
 	v, err := fs.Open(d, fs.Options{Deferred: deferred})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFileSystem(v, Options{Sync: !deferred, Log: slog.New(slog.DiscardHandler)})
+	f, err := newFileSystem(v, Options{Sync: !deferred, Shared: tracked, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,11 @@ var atRoot = fuse.InHeader{NodeId: fuse.FUSE_ROOT_ID}
 
 func (k kernel) create(name string) (ino uint64) {
 	var out fuse.CreateOut
-	k.ok("create "+name, k.Create(nil, &fuse.CreateIn{InHeader: atRoot, Mode: 0o644}, name, &out))
+	st := k.Create(nil, &fuse.CreateIn{InHeader: atRoot, Mode: 0o644}, name, &out)
+	if st == fuse.ENOSYS && !k.nodes.tracked {
+		st = k.Mknod(nil, &fuse.MknodIn{InHeader: atRoot, Mode: unix.S_IFREG | 0o644}, name, &out.EntryOut)
+	}
+	k.ok("create "+name, st)
 	return out.NodeId
 }
 
@@ -63,7 +68,14 @@ func (k kernel) open(ino uint64) {
 	k.ok("open", k.Open(nil, &fuse.OpenIn{InHeader: fuse.InHeader{NodeId: ino}}, &fuse.OpenOut{}))
 }
 
+// release closes what has no name. The kernel then forgets it.
 func (k kernel) release(ino uint64) {
+	if !k.nodes.tracked {
+		times := uint64(0)
+		k.nodes.with(ino, func(x *node) { times = x.lookups })
+		k.Forget(ino, times)
+		return
+	}
 	k.Release(nil, &fuse.ReleaseIn{InHeader: fuse.InHeader{NodeId: ino}})
 }
 
@@ -162,12 +174,13 @@ func steps() []func(k kernel) {
 // The machine crashes after every device operation while open files lose their names. Programs then see what they saw
 // after one of the calls, none before the last that was durable, and nothing is left of what had lost its names.
 func TestCrash(t *testing.T) {
-	for _, deferred := range []bool{false, true} {
+	for _, c := range []struct{ deferred, tracked bool }{{false, true}, {true, true}, {true, false}} {
+		deferred, tracked := c.deferred, c.tracked
 		sim := disk.NewSim(6000 * disk.BlockSize)
 		if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
 			t.Fatal(err)
 		}
-		k, v := newKernel(t, sim, deferred)
+		k, v := newKernel(t, sim, deferred, tracked)
 		if err := v.Sync(); err != nil {
 			t.Fatal(err)
 		}
@@ -206,10 +219,10 @@ func TestCrash(t *testing.T) {
 				}
 			}
 			for image := range sim.At(n).Crashes(4, random.Uint64(), true) {
-				k, v := newKernel(t, image, false)
+				k, v := newKernel(t, image, false, false)
 				if got := k.picture(); !slices.Contains(pictures[low:high+1], got) {
-					t.Errorf("deferred %v, crash after %d operations: programs see\n%s\nwhich is not what they saw after call %d, nor up to call %d:\n%s",
-						deferred, n, got, low, high, strings.Join(pictures[low:high+1], "\n\n"))
+					t.Errorf("deferred %v, opens tracked %v, crash after %d operations: programs see\n%s\nwhich is not what they saw after call %d, nor up to call %d:\n%s",
+						deferred, tracked, n, got, low, high, strings.Join(pictures[low:high+1], "\n\n"))
 				}
 				if err := v.Close(); err != nil {
 					t.Fatal(err)

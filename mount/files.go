@@ -11,8 +11,12 @@ import (
 	"tansy/fs"
 )
 
-// Open implements fuse.RawFileSystem.
+// Open implements fuse.RawFileSystem. If the kernel need not tell of each open file, it does not ask again, nor does it
+// tell when one is closed.
 func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	if !f.nodes.tracked {
+		return fuse.ENOSYS
+	}
 	out.OpenFlags, out.Fh = f.openFlags, f.locks.opened()
 	if f.shared {
 		return status(f.openShared(in.NodeId))
@@ -20,10 +24,12 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	return status(f.nodes.open(in.NodeId))
 }
 
-// Release implements fuse.RawFileSystem.
+// Release implements fuse.RawFileSystem. If opens are not tracked, it comes for what Tmpfile made alone.
 func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
-	f.releaseLocks(in)
-	f.close(in.NodeId)
+	if f.nodes.tracked {
+		f.releaseLocks(in)
+		f.close(in.NodeId)
+	}
 }
 
 // contents are what Read returns; the memory is used again when the kernel has them.
@@ -56,20 +62,34 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (wr
 	if err != nil {
 		return 0, status(err)
 	}
-	for len(data) > 0 {
-		n, _, _, err := f.volume.Write(superuser, h, offset+uint64(written), data, f.stability)
-		if err != nil && written > 0 {
-			break // the kernel comes again for the rest, and is told
-		}
-		if err != nil {
-			return 0, status(err)
-		}
-		written, data = written+n, data[n:]
+	written, err = f.put(h, offset, data)
+	if err != nil {
+		return 0, status(err)
 	}
 	if f.shared && in.Flags&(unix.O_DSYNC|unix.O_SYNC) != 0 {
 		return written, status(f.volume.Sync())
 	}
 	return written, fuse.OK
+}
+
+// put writes data to a file. If not all of it could be written, there is no error: the kernel comes again for the rest,
+// and is told.
+func (f *fileSystem) put(h fs.Handle, offset uint64, data []byte) (written uint32, err error) {
+	room := f.nodes.kept.room()
+	for len(data) > 0 {
+		n, _, _, err := f.volume.Write(superuser, h, offset+uint64(written), data, f.stability)
+		if err == fs.ErrNoSpc && room.more() {
+			continue
+		}
+		if err != nil && written > 0 {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		written, data = written+n, data[n:]
+	}
+	return written, nil
 }
 
 // Flush implements fuse.RawFileSystem: closing a file makes nothing durable. Without locks here the kernel does not ask

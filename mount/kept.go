@@ -11,6 +11,10 @@ import (
 // NFS knows no open files, so the volume's procedures free a file with its last name. One that is open at that moment
 // the volume is told to keep, in the same transaction, and to let go when it is closed. Being kept is a link to the
 // volume, and none to programs. Those that a crash leaves the volume lets go when it is opened.
+//
+// A mount that has the volume for itself is not told of open files, which would be two requests for each. It keeps
+// every file that the kernel knows, and lets it go when the kernel has forgotten it. If nobody has the file open, that
+// is within the call that takes its last name away.
 
 // keeper is what a volume has for open files (fs.FS says what).
 type keeper interface {
@@ -49,16 +53,16 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error, keepi
 		}
 		return err
 	}
-	f.nodes.with(id, func(x *node) { x.kept = true }) // from here on that link does not count
+	f.nodes.setKept(id, true) // from here on that link does not count
 	if err := keeping(n.Handle); err != nil {
-		f.nodes.with(id, func(x *node) { x.kept = false })
+		f.nodes.setKept(id, false)
 		return err
 	}
 	if _, kept := f.nodes.isOpen(id); kept && f.shared {
 		// It may have a name for all that: one renamed to itself, one that others link meanwhile, or if take was done
 		// before and this was another file.
 		if a, err := f.volume.Getattr(n.Handle); err == nil && a.Nlink > 1 {
-			f.nodes.with(id, func(x *node) { x.kept = false })
+			f.nodes.setKept(id, false)
 			return f.volume.LetGo(n.Handle)
 		}
 	}
@@ -73,7 +77,7 @@ func (f *fileSystem) keeping(take func() error) func(open fs.Handle) error {
 		err := take()
 		switch {
 		case keep != nil:
-			f.nodes.with(nodeID(open), func(x *node) { x.kept = false })
+			f.nodes.setKept(nodeID(open), false)
 		case err != nil:
 			err = errors.Join(err, f.volume.LetGo(open))
 		}
@@ -85,13 +89,29 @@ func (f *fileSystem) keeping(take func() error) func(open fs.Handle) error {
 func (f *fileSystem) close(id uint64) {
 	defer f.nodes.lockNames(id)()
 	kept := false
-	var h fs.Handle
 	f.nodes.with(id, func(x *node) {
 		if x.opens = max(x.opens-1, 0); x.opens == 0 {
-			kept, h = x.kept, x.handle
+			kept = x.kept
 		}
 	})
-	if !kept {
+	if kept {
+		f.letGo(id)
+	}
+}
+
+// letAllGo lets go what is kept, at the end of the mount: nobody has anything open then.
+func (f *fileSystem) letAllGo() {
+	for _, id := range f.nodes.allKept() {
+		unlock := f.nodes.lockNames(id)
+		f.letGo(id)
+		unlock()
+	}
+}
+
+// letGo lets a kept file go, which nobody has open. Who calls it holds its names.
+func (f *fileSystem) letGo(id uint64) {
+	h, err := f.nodes.handle(id)
+	if err != nil {
 		return
 	}
 	a, err := f.volume.Getattr(h)
@@ -106,6 +126,6 @@ func (f *fileSystem) close(id uint64) {
 	if a.Nlink == 1 {
 		f.nodes.setGone(a)
 	} else { // it has a name: O_TMPFILE, linkat(2)
-		f.nodes.with(id, func(x *node) { x.kept = false })
+		f.nodes.setKept(id, false)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // OpenDir implements fuse.RawFileSystem: there is nothing to open. The kernel does not ask again, and keeps listings,
 // unless it is told that it was opened.
 func (f *fileSystem) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status {
-	if f.shared || opensDirs {
+	if f.shared || opens {
 		return fuse.OK
 	}
 	return fuse.ENOSYS

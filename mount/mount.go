@@ -49,6 +49,7 @@ type Options struct {
 	NoXattr    bool     // there are no extended attributes
 	Shared     bool     // others change the volume, too, through Mount.Beside
 	Locks      bool     // locks are where Mount.UseLocks says, if this is Linux; else the kernel has them
+	Debug      bool     // each request of the kernel and its answer are logged, as messages of level debug
 	Flags      []string // of the mount, as mount(8) names them, see Flag
 
 	// Unclaim, if not nil, says that Source is a block device and the volume is to be mounted as its file system
@@ -146,10 +147,7 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	m := &Mount{files: f, dir: dir, done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
-		serve()
-		if f.locks != nil {
-			f.locks.end()
-		}
+		f.until(serve)
 	}()
 	if err := f.wait(); err != nil {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
@@ -163,6 +161,15 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 		o.Log.Warn("the kernel reads no more ahead than it does by itself", "err", err)
 	}
 	return m, nil
+}
+
+// until serves the kernel, and puts in order what it leaves when nobody uses the file system any more.
+func (f *fileSystem) until(serve func()) {
+	serve()
+	f.letAllGo()
+	if f.locks != nil {
+		f.locks.end()
+	}
 }
 
 // mount mounts a volume through the library, and returns what serves it until it is unmounted.
@@ -307,7 +314,7 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 	if o.Locks {
 		f.locks = newLocking()
 	}
-	f.nodes = newNodes(f.root)
+	f.nodes = newNodes(f.root, f.shared || opens)
 	if o.ReadOnly {
 		return f, nil
 	}
@@ -342,7 +349,11 @@ func (o *Options) fuse() *fuse.MountOptions {
 		ExplicitDataCacheControl: true, // nobody else changes contents
 		DisableXAttrs:            o.NoXattr,
 		DisableSplice:            true, // what is read is in memory
+		Debug:                    o.Debug,
 		Logger:                   slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	if o.Debug { // the library has one logger for all
+		m.Logger = slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)
 	}
 	if o.Shared {
 		m.Name = nameShared

@@ -35,11 +35,18 @@ func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, o
 	return fuse.OK
 }
 
-// Forget implements fuse.RawFileSystem.
+// Forget implements fuse.RawFileSystem. What the kernel does not know any more nobody has open.
 func (f *fileSystem) Forget(id, times uint64) {
-	if id != nodeID(f.root) {
-		f.nodes.forget(id, times)
+	if id == nodeID(f.root) {
+		return
 	}
+	if !f.nodes.tracked {
+		defer f.nodes.lockNames(id)()
+		if f.nodes.keptUntil(id, times) {
+			f.letGo(id)
+		}
+	}
+	f.nodes.forget(id, times)
 }
 
 // privileged are the bits of a mode that end with a change of owner, and giving a new file to its owner is one.
@@ -66,7 +73,11 @@ func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by make
 	if in.Uid != 0 {
 		s.UID = &in.Uid
 	}
-	n, err := by(c, dir, s)
+	var n fs.Node
+	err = f.withRoom(func() error {
+		n, err = by(c, dir, s)
+		return err
+	})
 	if err == nil && in.Uid != 0 && n.Attr.Mode != mode && losesBits(mode, n.Attr.Type) {
 		var w fs.WCC
 		if w, err = f.volume.Setattr(superuser, n.Handle, &fs.SetAttr{Mode: &mode}, nil); err == nil {
@@ -134,8 +145,12 @@ func (f *fileSystem) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fus
 	return target, status(err)
 }
 
-// Create implements fuse.RawFileSystem: a new file, opened.
+// Create implements fuse.RawFileSystem: a new file, opened. If opens are not tracked, the kernel is to call Mknod, for
+// it would tell when this file is closed.
 func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	if !f.nodes.tracked {
+		return fuse.ENOSYS
+	}
 	n, err := f.create(&in.InHeader, name, in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
 		return f.volume.Create(c, dir, []byte(name), fs.Guarded, s, 0)
 	})
@@ -158,7 +173,10 @@ func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 		return status(err)
 	}
 	f.nodes.learn(n.Handle)
-	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens, x.kept = 1, true })
+	f.nodes.with(nodeID(n.Handle), func(x *node) {
+		x.opens = 1
+		f.nodes.mark(x, true)
+	})
 	f.entry(n.Handle, &n.Attr, &out.EntryOut)
 	f.nodes.forget(nodeID(n.Handle), 1) // it was learnt twice
 	out.OpenFlags, out.Fh = f.openFlags, f.locks.opened()
@@ -178,13 +196,15 @@ func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *
 	if err != nil {
 		return status(err)
 	}
-	defer f.nodes.lockNames(nodeID(file))()
-	a, _, err := f.volume.Link(superuser, file, dir, []byte(name))
-	if err != nil {
-		return status(err)
+	link := func() error {
+		defer f.nodes.lockNames(nodeID(file))()
+		a, _, err := f.volume.Link(superuser, file, dir, []byte(name))
+		if err == nil {
+			f.entry(file, a, out)
+		}
+		return err
 	}
-	f.entry(file, a, out)
-	return fuse.OK
+	return status(f.withRoom(link))
 }
 
 // Unlink implements fuse.RawFileSystem.
@@ -249,14 +269,18 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 		}
 	}
 	if whiteout {
-		return status(f.whiteout(&in.InHeader, from, []byte(name), to, []byte(newName)))
+		return status(f.withRoom(func() error {
+			return f.whiteout(&in.InHeader, from, []byte(name), to, []byte(newName))
+		}))
 	}
-	return status(f.losing(to, []byte(newName), func() error {
-		_, _, err := f.volume.Rename(superuser, from, []byte(name), to, []byte(newName))
-		return err
-	}, func(open fs.Handle) error {
-		_, _, err := f.volume.RenameOpen(superuser, from, []byte(name), to, []byte(newName), open)
-		return err
+	return status(f.withRoom(func() error {
+		return f.losing(to, []byte(newName), func() error {
+			_, _, err := f.volume.Rename(superuser, from, []byte(name), to, []byte(newName))
+			return err
+		}, func(open fs.Handle) error {
+			_, _, err := f.volume.RenameOpen(superuser, from, []byte(name), to, []byte(newName), open)
+			return err
+		})
 	}))
 }
 

@@ -3,6 +3,8 @@
 package mount
 
 import (
+	"time"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"tansy/fs"
@@ -12,10 +14,12 @@ import (
 // A node is a file that the kernel knows.
 type node struct {
 	handle  fs.Handle
-	lookups uint64 // times that the kernel was told of it and has not forgotten
-	opens   int
-	kept    bool     // by the volume, while it is open: see kept.go
-	gone    *fs.Attr // what it was when it was removed, which the kernel may still ask for
+	lookups uint64    // times that the kernel was told of it and has not forgotten
+	opens   int       // of what nodes.tracked is true for
+	kept    bool      // by the volume, while it may be open: see kept.go
+	cut     time.Time // when much of it was cut off, or fewer blocks were seen since; zero: long ago
+	used    uint64    // then, in bytes
+	gone    *fs.Attr  // what it was when it was removed, which the kernel may still ask for
 }
 
 // nodeID is what the kernel knows a file by. An inode number alone would not do: it is used again, and replies about
@@ -33,6 +37,11 @@ const inoBits = 40
 
 // nodes are those that the kernel knows, by their numbers.
 type nodes struct {
+	// Whether the kernel tells of each file that is opened, and closed. If not, any file that it knows may be open.
+	tracked bool
+
+	kept keepsake // those that the volume keeps
+
 	shards [64]struct {
 		lockorder.Mutex[lockorder.Nodes]
 		known map[uint64]*node
@@ -42,8 +51,8 @@ type nodes struct {
 	naming [256]lockorder.Mutex[lockorder.Naming]
 }
 
-func newNodes(root fs.Handle) *nodes {
-	n := &nodes{}
+func newNodes(root fs.Handle, tracked bool) *nodes {
+	n := &nodes{tracked: tracked, kept: keepsake{patience: forgetting}}
 	for i := range n.shards {
 		n.shards[i].known = map[uint64]*node{}
 	}
@@ -91,6 +100,7 @@ func (n *nodes) forget(id, times uint64) {
 	defer s.Unlock()
 	if x := s.known[id]; x != nil {
 		if x.lookups -= min(times, x.lookups); x.lookups == 0 {
+			n.mark(x, false)
 			delete(s.known, id)
 		}
 	}
@@ -117,10 +127,48 @@ func (n *nodes) open(id uint64) (err error) {
 	return err
 }
 
-// isOpen tells whether somebody has the file open, and whether the volume keeps it.
+// isOpen tells whether somebody has the file open, as far as is known, and whether the volume keeps it.
 func (n *nodes) isOpen(id uint64) (open, kept bool) {
-	n.with(id, func(x *node) { open, kept = x.opens > 0, x.kept })
+	n.with(id, func(x *node) { open, kept = x.opens > 0 || !n.tracked, x.kept })
 	return open, kept
+}
+
+// keptUntil tells whether the volume keeps a file that the kernel knows, and does not know any more when it has
+// forgotten it so many times.
+func (n *nodes) keptUntil(id, times uint64) (last bool) {
+	n.with(id, func(x *node) { last = x.kept && x.lookups <= times })
+	return last
+}
+
+// setKept notes that the volume keeps a file that the kernel knows, or does so no longer.
+func (n *nodes) setKept(id uint64, kept bool) {
+	n.with(id, func(x *node) { n.mark(x, kept) })
+}
+
+// mark is setKept, under the lock of the node's shard.
+func (n *nodes) mark(x *node, kept bool) {
+	switch {
+	case kept && !x.kept:
+		n.kept.add()
+	case !kept && x.kept:
+		n.kept.remove()
+	}
+	x.kept = kept
+}
+
+// allKept are the files that the volume keeps.
+func (n *nodes) allKept() (ids []uint64) {
+	for i := range n.shards {
+		s := &n.shards[i]
+		s.Lock()
+		for id, x := range s.known {
+			if x.kept {
+				ids = append(ids, id)
+			}
+		}
+		s.Unlock()
+	}
+	return ids
 }
 
 // gone is what a removed file was, or nil.
@@ -132,5 +180,8 @@ func (n *nodes) gone(id uint64) (a *fs.Attr) {
 // setGone notes that a file was removed, which had these attributes.
 func (n *nodes) setGone(a fs.Attr) {
 	a.Nlink = 0
-	n.with(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen}), func(x *node) { x.gone, x.kept = &a, false })
+	n.with(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen}), func(x *node) {
+		x.gone = &a
+		n.mark(x, false)
+	})
 }

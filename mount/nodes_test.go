@@ -17,7 +17,7 @@ import (
 // told of first.
 func TestNodes(t *testing.T) {
 	root := fs.Handle{Ino: fuse.FUSE_ROOT_ID, Gen: 1}
-	n := newNodes(root)
+	n := newNodes(root, true)
 	if nodeID(root) != fuse.FUSE_ROOT_ID {
 		t.Error("the root has another number than the kernel expects")
 	}
@@ -67,6 +67,17 @@ func TestNodes(t *testing.T) {
 		t.Error(err)
 	}
 	n.forget(is, 1) // of nothing
+
+	// What the kernel has forgotten is not waited for, though it could not be let go.
+	n.learn(now)
+	n.setKept(is, true)
+	n.setKept(is, true)
+	if n.kept.kept != 1 {
+		t.Errorf("%d files are kept", n.kept.kept)
+	}
+	if n.forget(is, 1); n.kept.kept != 0 {
+		t.Errorf("%d files are kept that are forgotten", n.kept.kept)
+	}
 }
 
 func TestStatus(t *testing.T) {
@@ -89,7 +100,7 @@ func TestCalls(t *testing.T) {
 	if err := fs.Mkfs(d, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}
-	k, v := newKernel(t, d, true)
+	k, v := newKernel(t, d, true, true)
 	f := k.create("f")
 	k.create("g")
 	if st := k.Rename(nil, &fuse.RenameIn{InHeader: atRoot, Newdir: fuse.FUSE_ROOT_ID, Flags: 1}, "f", "g"); st != fuse.Status(syscall.EEXIST) {

@@ -52,11 +52,11 @@ func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Sta
 		return status(f.volume.PunchHole(superuser, h, off, n))
 	case unix.FALLOC_FL_ZERO_RANGE:
 		if !behind {
-			return status(f.volume.ZeroRange(superuser, h, off, n))
+			return status(f.withRoom(func() error { return f.volume.ZeroRange(superuser, h, off, n) }))
 		}
 	case 0:
 		if !behind {
-			return status(f.volume.Allocate(superuser, h, off, n))
+			return status(f.withRoom(func() error { return f.volume.Allocate(superuser, h, off, n) }))
 		}
 	}
 	return fuse.Status(unix.EOPNOTSUPP)

@@ -21,7 +21,7 @@ func TestBeforeNFS(t *testing.T) {
 	if err := fs.Mkfs(d, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}
-	k, v := newKernel(t, d, true)
+	k, v := newKernel(t, d, true, true)
 	f := k.create("f")
 	h, err := k.nodes.handle(f)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	renameWhiteout        = 0 // there is none
 )
 
-// opensDirs tells whether directories have to be opened. Nothing says that macFUSE takes ENOSYS for no.
-const opensDirs = true
+// opens tells whether files and directories have to be opened. Nothing says that macFUSE takes ENOSYS for no.
+const opens = true
 
 func haveFUSE() error {
 	if _, err := os.Stat("/Library/Filesystems/macfuse.fs"); err != nil {

@@ -24,8 +24,9 @@ const (
 	renameWhiteout        = unix.RENAME_WHITEOUT
 )
 
-// opensDirs tells whether directories have to be opened. Linux takes ENOSYS for no, and may keep listings then.
-const opensDirs = false
+// opens tells whether files and directories have to be opened. Linux takes ENOSYS for no, and may keep contents and
+// listings then.
+const opens = false
 
 func haveFUSE() error {
 	if _, err := os.Stat("/dev/fuse"); err != nil {
@@ -38,10 +39,8 @@ func haveFUSE() error {
 func (o *Options) system(m *fuse.MountOptions) {
 	m.EnableSymlinkCaching = true
 	m.EnableLocks = o.Locks
-	m.ExtraCapabilities = fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT
-	if !o.NoXattr {
-		m.ExtraCapabilities |= fuse.CAP_HANDLE_KILLPRIV_V2
-	}
+	m.ExtraCapabilities = fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT |
+		fuse.CAP_HANDLE_KILLPRIV_V2
 	if o.Shared {
 		m.ExtraCapabilities |= fuse.CAP_DIRECT_IO_ALLOW_MMAP
 	}

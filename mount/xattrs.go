@@ -95,7 +95,7 @@ func (f *fileSystem) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, name strin
 		return st
 	}
 	create, replace := in.Flags&unix.XATTR_CREATE != 0, in.Flags&unix.XATTR_REPLACE != 0
-	return xattrStatus(f.volume.SetXattr(h, []byte(name), value, create, replace))
+	return xattrStatus(f.withRoom(func() error { return f.volume.SetXattr(h, []byte(name), value, create, replace) }))
 }
 
 // RemoveXAttr implements fuse.RawFileSystem.

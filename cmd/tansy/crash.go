@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -18,6 +19,8 @@ func crashes() (*flagSet, action) {
                            two, and samples of three
   tansy crash --length 2 --for 0
                            all sequences of two operations (hours)
+  tansy crash --clients 3  three clients at a time, two operations each, drawn
+                           at random, for ten minutes
   tansy crash steps.txt    the sequence in a file, a step a line, such as
                                create bar
                                write bar 0 5000
@@ -44,6 +47,7 @@ a link L.
 	seed := f.Uint64("seed", 1, "`NUMBER` by which sequences, images, and samples are chosen")
 	duration := f.Duration("for", 10*time.Minute, "end after this `TIME`; 0: when all was tried")
 	length := f.Int("length", 0, "only sequences of `N` operations, 1 to 3")
+	clients := f.Int("clients", 0, "`N` clients at a time, 2 to 4, each with two operations of NFS, drawn at random")
 	images := f.Int("images", 4, "at most `N` images for each moment, and some of crashes within recovery")
 	save := f.String("save", "crash.json", "new `FILE` for what is found; the image goes to FILE.img")
 	replay := f.String("replay", "", "show what was saved in `FILE`, and recover its image again")
@@ -59,6 +63,12 @@ a link L.
 			return misused(f, "--length is for sequences that are made: leave it or STEPS out")
 		case *length < 0 || *length > 3 || given(f, "length") && *length == 0:
 			return misused(f, "--length has to be 1, 2, or 3")
+		case given(f, "clients") && (*clients < 2 || *clients > 4):
+			return misused(f, "--clients has to be from 2 to 4")
+		case *clients > 0 && (len(pos) > 0 || *length > 0 || *replay != ""):
+			return misused(f, "--clients is for steps that are drawn: leave STEPS, --length, --replay, or it out")
+		case *clients > 0 && *duration == 0:
+			return misused(f, "--clients never ends by itself: give a time with --for")
 		case *images < 1 || *images > 1000:
 			return misused(f, "--images has to be from 1 to 1000")
 		case *duration < 0:
@@ -74,10 +84,13 @@ a link L.
 			return misused(f, fmt.Sprintf("%s is no folder for what is found: give another FILE with --save",
 				shown(filepath.Dir(*save))))
 		}
-		o := crash.Options{Seed: *seed, Images: *images}
+		o := crash.Options{Seed: *seed, Images: *images, Clients: *clients}
 		lengths := []int{1, 2, 3}
-		if *length > 0 {
+		switch {
+		case *length > 0:
 			lengths = []int{*length}
+		case *clients > 0:
+			lengths = []int{0}
 		}
 		if len(pos) > 0 {
 			text, err := os.ReadFile(pos[0])
@@ -96,7 +109,10 @@ a link L.
 
 // explored tries sequences of these lengths one after the other, until the time is over.
 func explored(o crash.Options, lengths []int, duration time.Duration, save string) int {
-	debug.SetGCPercent(400) // each image takes some megabytes for a moment, and little stays
+	// Each image takes half a megabyte for a moment, and little stays: memory that is never touched makes collections
+	// rare.
+	debug.SetGCPercent(400)
+	defer runtime.KeepAlive(make([]byte, 24<<20))
 	ctx, stop := untilInterrupted()
 	defer stop()
 	within := ctx
@@ -108,6 +124,7 @@ func explored(o crash.Options, lengths []int, duration time.Duration, save strin
 	p := newProgress(os.Stderr, time.Now)
 	o.Progress = func(c crash.Count) { p.report(counted(c)+" so far", 0, 0) }
 	var all crash.Count
+	begin := time.Now()
 	for _, n := range lengths {
 		o.Length = n
 		c, found, err := crash.Explore(within, o)
@@ -131,7 +148,8 @@ func explored(o crash.Options, lengths []int, duration time.Duration, save strin
 	if ctx.Err() != nil {
 		return fail("crash", unfinishedRun(ctx, ctx.Err(), int(all.Sequences), int(all.All), "sequence", "sequences"))
 	}
-	stdout.conclude("0 faults in %s (seed %d)", counted(all), o.Seed)
+	stdout.conclude("%s, 0 faults (seed %d), %.0f images per second", counted(all), o.Seed,
+		float64(all.Images)/time.Since(begin).Seconds())
 	return exitOK
 }
 

@@ -22,13 +22,17 @@ func TestCrashCommand(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{steps, "--seed", "3"}, exitOK, "distinct states (seed 3)\n"},
-		{[]string{"--length", "1", "--for", "1ns"}, exitOK, "0 faults in 0 sequences"},
+		{[]string{steps, "--seed", "3"}, exitOK, "distinct states, 0 faults (seed 3), "},
+		{[]string{"--length", "1", "--for", "1ns"}, exitOK, "0 sequences, 0 images, 0 distinct states, 0 faults (seed 1)"},
 		{[]string{"--replay", saved}, exitOK, "the fault is no more"},
 		{[]string{wrong}, exitUsage, "line 1: create: 2 words stand behind it, not 1"},
 		{[]string{absent}, exitUsage, `the step "remove bar" is refused where it stands`},
 		{[]string{"--replay", steps}, exitUsage, "is not what `tansy crash` saves"},
 		{[]string{"--save", saved}, exitUsage, "exists: give another FILE with --save"},
+		{[]string{"--clients", "2", "--for", "200ms"}, exitOK, "distinct states, 0 faults (seed 1), "},
+		{[]string{"--clients", "5"}, exitUsage, "--clients has to be from 2 to 4"},
+		{[]string{"--clients", "2", "--length", "1"}, exitUsage, "--clients is for steps that are drawn"},
+		{[]string{"--clients", "2", "--for", "0"}, exitUsage, "--clients never ends by itself"},
 		{[]string{"--length", "4"}, exitUsage, "--length has to be 1, 2, or 3"},
 		{[]string{"--replay", saved, steps}, exitUsage, "leave STEPS, --length, and --save out"},
 	} {

@@ -39,6 +39,7 @@ type mounting struct {
 	noXattr  bool
 	sloppy   bool     // pass over options that are not known
 	blkdev   bool     // as the file system of the block device
+	debug    bool     // log each request of the kernel
 	over     bool     // also where something is mounted already
 	remount  bool     // change how it is mounted
 	fixed    []string // options that a remount cannot change
@@ -160,7 +161,7 @@ var passedOver = map[string]bool{
 // mountOptions are those that Set takes over, for who mistypes one.
 var mountOptions = []string{
 	"ro", "rw", "sync", "dirsync", "allow_other", "noxattr", "cache=", "discard=", "nodiscard", "nosuid", "nodev",
-	"noexec", "noatime", "over",
+	"noexec", "noatime", "over", "debug",
 }
 
 // refused are options that other file systems have, with what there is in place of each.
@@ -210,6 +211,8 @@ func (m *mounting) Set(list string) error {
 			m.readOnly, m.access = option == "ro", option
 		case option == "blkdev":
 			m.blkdev = true
+		case option == "debug":
+			m.debug, m.verbose = true, true
 		case option == "over":
 			m.over = true
 		case option == "remount":
@@ -318,7 +321,7 @@ func (m *mounting) run(source, dir string) int {
 	}
 	options := mount.Options{
 		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, NoXattr: m.noXattr,
-		Flags: m.flags, Log: log.Logger,
+		Debug: m.debug, Flags: m.flags, Log: log.Logger,
 	}
 	if m.blkdev {
 		options.Unclaim = func() error { return disk.Unclaim(v.device) }

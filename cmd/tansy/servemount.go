@@ -43,7 +43,7 @@ func (l *localMount) Set(list string) error {
 		switch name, _, _ := strings.Cut(option, "="); name {
 		case "cache", "discard", "nodiscard", "commit":
 			return fmt.Errorf("%q: that is for the volume: give --cache, --discard, or --commit-interval", option)
-		case "blkdev":
+		case "blkdev", "debug":
 			return fmt.Errorf("%q: that is for tansy mount alone", option)
 		case "remount":
 			return fmt.Errorf("%q: that is for what is mounted: tansy mount VOLUME DIR -o %s", option, list)

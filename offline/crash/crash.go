@@ -12,22 +12,27 @@
 // Sequences of one and two operations over a small name space are tried all, those of three by samples. That these
 // find most of what can go wrong was seen by CrashMonkey and ACE (Mohan et al., OSDI 2018).
 //
+// Several clients at a time are judged by the orders of their steps that are possible (clients.go).
+//
 // It leaves out what one operation of several transactions shows in the middle (the steps are small enough for one),
-// several clients at a time, and devices whose blocks decay; tests of package fs do these.
+// and devices whose blocks decay; tests of package fs do these.
 //
 //	crash.go   what is explored, side by side
 //	steps.go   the steps, and their text
 //	space.go   all sequences of so many operations
 //	possible.go which of them can be done
 //	run.go     one sequence, recorded
+//	clients.go several clients at a time, and what may be there after a crash of these
 //	judge.go   one image, recovered and judged
 //	equal.go   whether two were recovered to the same
+//	foreseen.go whether one will be recovered to what was judged before
 //	tree.go    what can be seen of a volume
 //	finding.go what was found: saved, made smaller, shown again
 package crash
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -43,6 +48,7 @@ type Options struct {
 	Seed    uint64 // of the order of sequences, of the images, and of the samples
 	Images  int    // the most for each moment, without those of crashes within recovery; 0: 4
 	Steps   []Step // if there are any, this sequence alone is tried, again and again
+	Clients int    // if not 0, so many at a time do two operations of NFS each, drawn at random, up to Limit times
 	Workers int    // sequences at a time; 0: one for each processor
 
 	// Limit ends the exploration after so many sequences; 0: when there are no more.
@@ -64,6 +70,7 @@ type Count struct {
 	Moments    uint64 // after which the machine crashed
 	Images     uint64 // recovered and judged, with those of crashes within recovery
 	Same       uint64 // not judged, as one of the same sequence had the same blocks
+	Foreseen   uint64 // of the images: what comes of them was known before
 	Equal      uint64 // of the images: recovered to what another one was, which was read and checked
 	States     uint64 // different ones that were recovered
 }
@@ -77,8 +84,11 @@ const again = 20
 func Explore(ctx context.Context, o Options) (Count, *Finding, error) {
 	s := space(max(o.Length, 1))
 	all, at := s.size(), s.at
-	if len(o.Steps) > 0 {
+	switch {
+	case len(o.Steps) > 0:
 		all, at = again, func(uint64) []Step { return o.Steps }
+	case o.Clients > 0:
+		all, at = math.MaxUint32, nil
 	}
 	limit := all
 	if o.Limit > 0 {
@@ -103,7 +113,11 @@ func Explore(ctx context.Context, o Options) (Count, *Finding, error) {
 				if n >= limit {
 					return
 				}
-				x.try(at(order(n)), order(n))
+				if at == nil {
+					x.try(nil, n)
+				} else {
+					x.try(at(order(n)), order(n))
+				}
 			}
 		})
 	}
@@ -128,11 +142,16 @@ type explorer struct {
 	told   time.Time
 }
 
-// try explores a sequence.
+// try explores a sequence, or what some clients do.
 func (x *explorer) try(steps []Step, n uint64) {
 	r := rand.New(rand.NewPCG(x.options.Seed, n))
-	blocks, steps := placed(steps, len(x.options.Steps) > 0, r)
-	c, f := judgeAll(x.starts[blocks], steps, x.options, r)
+	blocks, w := uint64(roomy), work{}
+	if x.options.Clients > 0 {
+		w.clients = drawn(x.options.Clients, r)
+	} else {
+		blocks, w.steps = placed(steps, len(x.options.Steps) > 0, r)
+	}
+	c, f := judgeAll(x.starts[blocks], w, x.options, r)
 	x.mu.Lock()
 	c.Sequences++
 	x.count.Add(c.Count)
@@ -154,6 +173,7 @@ func (c *Count) Add(d Count) {
 	c.Moments += d.Moments
 	c.Images += d.Images
 	c.Same += d.Same
+	c.Foreseen += d.Foreseen
 	c.Equal += d.Equal
 	c.All += d.All
 	c.States += d.States

@@ -15,6 +15,13 @@ import (
 	"tansy/test/kit/replay"
 )
 
+// text is what is printed of a finding.
+func text(f *Finding) string {
+	var b strings.Builder
+	f.Print(&b)
+	return b.String()
+}
+
 var (
 	length  = flag.Int("length", 0, "have TestExplore try all sequences of so many operations")
 	planted = flag.Bool("planted", false, "have TestExplore try as many as it takes for a fault that was put in")
@@ -45,9 +52,7 @@ func TestExplore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f != nil {
-			var text strings.Builder
-			f.Print(&text)
-			t.Fatal(text.String())
+			t.Fatal(text(f))
 		}
 		if *length > 0 && c.Sequences != c.All || c.Impossible == c.Sequences ||
 			c.Images < c.Sequences || c.Moments == 0 || c.States < 2 || c.Equal == 0 || c.Equal == c.Images {

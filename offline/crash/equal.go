@@ -1,7 +1,9 @@
 package crash
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/maphash"
 	"slices"
 
 	"tansy/disk"
@@ -43,31 +45,57 @@ func placeOfLog(d disk.Disk) (p logPlace, err error) {
 	return p, nil
 }
 
-// sum is a hash of what a recovered volume is, but for its epoch.
-func (p logPlace) sum(d *disk.Sim) uint64 {
-	return d.HashOf(hashes, func(a uint64, data []byte) []byte {
-		switch {
-		case a < p.first || a >= p.behind:
-			return data
-		case a == p.first || a == p.behind-1:
-			var parts [][]byte
-			for _, x := range headerParts {
-				parts = append(parts, data[x[0]:x[1]])
-			}
-			return slices.Concat(parts...)
+// sum is a hash of what a recovered volume is, but for its epoch: the sum of those of its blocks.
+func (p logPlace) sum(d *disk.Sim) (sum uint64) {
+	for a, c := range d.Contents() {
+		sum += p.part(a, c)
+	}
+	return sum
+}
+
+// part is what a block of a recovered volume adds to its sum.
+func (p logPlace) part(a uint64, c *disk.Content) uint64 {
+	switch {
+	case c.Sum() == 0:
+		return 0
+	case a < p.first || a >= p.behind:
+		return at(a, c.Sum())
+	case a == p.first || a == p.behind-1:
+		var parts [][]byte
+		for _, x := range headerParts {
+			parts = append(parts, c.Data()[x[0]:x[1]])
 		}
-		return nil
-	})
+		return at(a, maphash.Bytes(hashes, slices.Concat(parts...)))
+	}
+	return 0
 }
 
-// equals are the recovered images of a sequence, by their sums.
+// at is a hash of a block at an address.
+func at(a, sum uint64) uint64 {
+	var place [8]byte
+	binary.LittleEndian.PutUint64(place[:], a)
+	return sum * (maphash.Bytes(hashes, place[:]) | 1)
+}
+
+// equals are the recovered images of a sequence, by their sums, and what tells before whether another one will be as
+// one of them.
 type equals struct {
-	log   logPlace
-	trees map[uint64]string // what can be seen of them
-	clean map[uint64]bool   // the checker has found nothing
+	log     logPlace
+	trees   map[uint64]string // what can be seen of them
+	clean   map[uint64]bool   // the checker has found nothing
+	varying []uint64          // the blocks in which the images differ
+	before  []precedent
 }
 
-func newEquals(base disk.Disk) (*equals, error) {
+func newEquals(base disk.Disk, varying []uint64) (*equals, error) {
 	p, err := placeOfLog(base)
-	return &equals{p, map[uint64]string{}, map[uint64]bool{}}, err
+	return &equals{log: p, trees: map[uint64]string{}, clean: map[uint64]bool{}, varying: varying}, err
+}
+
+// image is a hash of an image of the sequence.
+func (e *equals) image(d *disk.Sim) (sum uint64) {
+	for _, a := range e.varying {
+		sum += at(a, d.Content(a).Sum())
+	}
+	return sum
 }

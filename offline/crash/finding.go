@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tansy/disk"
+	"tansy/fs"
 )
 
 // Finding is a crash after which the volume is not what it must be. As a file it is JSON, and the image lies beside it.
@@ -27,14 +28,22 @@ type Finding struct {
 	States []string // before the first step, and after each
 	Got    string   // the state that was recovered; empty if none could be
 
+	Clients [][]Step    // if several were at work; there are no Steps then, nor Begun, Done, and States
+	Allowed []string    // the states that the crash might leave of what they did
+	Held    []fs.Handle // of the files by which the states tell that they are the same
+
 	image *disk.Sim
 }
 
 func (j *judge) finding(err error) *Finding {
-	return &Finding{
+	f := &Finding{
 		Problem: err.Error(), Steps: j.h.steps, Local: j.h.local, Moment: j.moment, Begun: j.h.begun, Done: j.h.done,
 		States: j.h.states, Got: j.got, Blocks: j.image.Size(), image: j.image,
 	}
+	if c := j.h.clients; c != nil {
+		f.Begun, f.Clients, f.Allowed, f.Held = nil, c.steps, c.allowed(j.moment), c.held
+	}
+	return f
 }
 
 // tries is how often a shorter sequence is tried, as what runs in the background does not come at the same time twice.
@@ -46,22 +55,45 @@ func (f *Finding) Shorten(o Options) (*Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := 0; i < len(f.Steps) && len(f.Steps) > 1; {
-		less := slices.Delete(slices.Clone(f.Steps), i, i+1)
-		g := discover(base, less, o)
-		if g == nil {
-			i++
-			continue
+	for n := 0; ; {
+		less, ok := f.work().without(n)
+		if !ok {
+			return f, nil
 		}
-		f = g
+		if g := discover(base, less, o); g != nil {
+			f = g
+		} else {
+			n++
+		}
 	}
-	return f, nil
 }
 
-// discover tries a sequence some times, and returns what is found.
-func discover(base *disk.Sim, steps []Step, o Options) *Finding {
+// work is what was done.
+func (f *Finding) work() work { return work{f.Steps, f.Clients} }
+
+// without leaves out step n, counted through all clients; not ok: there is none, or no other one.
+func (w work) without(n int) (less work, ok bool) {
+	if w.clients == nil {
+		if n >= len(w.steps) || len(w.steps) == 1 {
+			return w, false
+		}
+		return work{steps: slices.Delete(slices.Clone(w.steps), n, n+1)}, true
+	}
+	for i, steps := range w.clients {
+		if n < len(steps) {
+			less.clients = slices.Clone(w.clients)
+			less.clients[i] = slices.Delete(slices.Clone(steps), n, n+1)
+			return less, true
+		}
+		n -= len(steps)
+	}
+	return w, false
+}
+
+// discover tries some work some times, and returns what is found.
+func discover(base *disk.Sim, w work, o Options) *Finding {
 	for n := range uint64(tries) {
-		if _, f := judgeAll(base, steps, o, rand.New(rand.NewPCG(o.Seed, n))); f != nil {
+		if _, f := judgeAll(base, w, o, rand.New(rand.NewPCG(o.Seed, n))); f != nil {
 			return f
 		}
 	}
@@ -133,7 +165,7 @@ func Load(path string) (*Finding, error) {
 		return nil, err
 	}
 	defer r.Close()
-	if n := len(f.Steps); len(f.Begun) != n || len(f.Done) != n || len(f.States) != n+1 {
+	if n := len(f.Steps); f.Clients == nil && (len(f.Begun) != n || len(f.Done) != n || len(f.States) != n+1) {
 		return nil, fmt.Errorf("%s is not what `tansy crash` saves with an image: its steps and states do not fit", path)
 	}
 	f.image = disk.NewSim(f.Blocks * disk.BlockSize)
@@ -151,18 +183,38 @@ func Load(path string) (*Finding, error) {
 
 // check is an error if the steps, which a file may have from anybody, are none, or the volume is none that is tried.
 func (f *Finding) check() error {
-	text := make([]string, len(f.Steps))
-	for i, s := range f.Steps {
-		text[i] = string(s)
-	}
 	if _, ok := bases[f.Blocks]; !ok {
 		return fmt.Errorf("no volume of %d blocks is tried", f.Blocks)
 	}
-	steps, err := Parse(strings.Join(text, "\n"))
-	if err == nil && !slices.Equal(steps, f.Steps) {
+	if f.Clients == nil {
+		_, err := parseAll(f.Steps, Parse)
+		return err
+	}
+	some := len(f.Steps) > 0
+	for _, steps := range f.Clients {
+		read, err := parseAll(steps, parse)
+		if err != nil {
+			return err
+		}
+		some = some || mounted(read) || slices.Contains(read, grow)
+	}
+	if some {
+		return errors.New("several clients have none but the steps of NFS")
+	}
+	return nil
+}
+
+// parseAll reads steps that have to be as they are written.
+func parseAll(steps []Step, parse func(string) ([]Step, error)) ([]Step, error) {
+	text := make([]string, len(steps))
+	for i, s := range steps {
+		text[i] = string(s)
+	}
+	read, err := parse(strings.Join(text, "\n"))
+	if err == nil && !slices.Equal(read, steps) {
 		err = errors.New("a step is not as it is written")
 	}
-	return err
+	return read, err
 }
 
 // Again recovers the image once more. It returns nil if all is as it must be now.
@@ -172,13 +224,16 @@ func (f *Finding) Again() error {
 		if err != nil {
 			return err
 		}
-		if g := discover(base, f.Steps, Options{Images: 16}); g != nil {
+		if g := discover(base, f.work(), Options{Images: 16}); g != nil {
 			return errors.New(g.Problem)
 		}
 		return nil
 	}
 	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local}
-	same, err := newEquals(f.image)
+	if f.Clients != nil {
+		h.clients = &concurrent{held: f.Held, saved: f.Allowed}
+	}
+	same, err := newEquals(f.image, nil)
 	if err != nil {
 		return err
 	}
@@ -192,10 +247,16 @@ func (f *Finding) Again() error {
 // Print shows a finding step by step: what was acknowledged as durable, and what of the state is not as it must be.
 func (f *Finding) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", f.Problem)
-	if f.image == nil {
-		for _, s := range f.Steps {
-			fmt.Fprintf(w, "  %s\n", s)
+	if f.image == nil || f.Clients != nil {
+		for i, steps := range append([][]Step{f.Steps}, f.Clients...) {
+			if i > 0 {
+				fmt.Fprintf(w, "client %d\n", i)
+			}
+			for _, s := range steps {
+				fmt.Fprintf(w, "  %s\n", s)
+			}
 		}
+		f.printAllowed(w)
 		return
 	}
 	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local}
@@ -219,6 +280,22 @@ func (f *Finding) Print(w io.Writer) {
 	fmt.Fprintf(w, "\nThe recovered volume (+) and the state that is the least it must have (-):\n")
 	for _, line := range difference(f.States[lo], f.Got) {
 		fmt.Fprintln(w, line)
+	}
+}
+
+// printAllowed shows how the state that was recovered differs from those that several clients might leave.
+func (f *Finding) printAllowed(w io.Writer) {
+	if f.image != nil {
+		fmt.Fprintf(w, "the machine crashed after %d operations of the device\n", f.Moment)
+	}
+	if f.Got == "" || slices.Contains(f.Allowed, f.Got) {
+		return
+	}
+	for _, state := range f.Allowed {
+		fmt.Fprintf(w, "\nThe recovered volume (+) and a state that it might have (-):\n")
+		for _, line := range difference(state, f.Got) {
+			fmt.Fprintln(w, line)
+		}
 	}
 }
 

@@ -95,39 +95,59 @@ type history struct {
 	begun  []uint64 // begun[i] when step i was called
 	done   []uint64 // done[i] when it had returned
 	local  bool
+
+	clients *concurrent // nil: one did all of that; else nothing but begun[0] is there
 }
 
 // most is how many commits there are at most before the first step. The log of a volume of this size has units for 17
 // groups, which are used again and again.
 const most = 40
 
-// record runs a sequence on a copy of base, after so many commits by which the log is somewhere else. A step that finds
-// no room ends it, and is not among the steps of the history.
-func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
-	sim := base.Crash(disk.KeepAll)
-	clock := &steppedClock{}
-	clock.steps.Store(100)
-	var d disk.Disk = sim
+// running is a volume that steps are done on.
+type running struct {
+	*fs.FS
+	sim   *disk.Sim
+	clock *steppedClock
+}
+
+// begin opens a copy of base, does so many commits by which the log is somewhere else, and begins to record.
+func begin(base *disk.Sim, before int, device func(disk.Disk) disk.Disk) (v running, err error) {
+	v.sim, v.clock = base.Crash(disk.KeepAll), &steppedClock{}
+	v.clock.steps.Store(100)
+	var d disk.Disk = v.sim
 	if device != nil {
-		d = device(sim)
+		d = device(v.sim)
 	}
-	v, err := fs.Open(d, fs.Options{Clock: clock.now, Log: quiet})
+	if v.FS, err = fs.Open(d, fs.Options{Clock: v.clock.now, Log: quiet}); err != nil {
+		return v, fmt.Errorf("opening the volume: %w", err)
+	}
+	for i := 0; i < before && err == nil; i++ {
+		err = aside(i).do(v)
+	}
+	v.sim.Record()
 	if err != nil {
-		return nil, nil, fmt.Errorf("opening the volume: %w", err)
+		err = errors.Join(err, v.Close())
 	}
+	return v, err
+}
+
+// aside is step i of those that come before the first one.
+func aside(i int) Step { return Step(fmt.Sprintf("chmod foo %o", 0o600+i%2)) }
+
+// record runs a sequence on a copy of base, after so many commits. A step that finds no room ends it, and is not among
+// the steps of the history.
+func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
+	v, err := begin(base, before, device)
+	if err != nil {
+		return nil, nil, err
+	}
+	sim, clock := v.sim, v.clock
 	h := &history{steps: steps, local: mounted(steps)}
-	as := v
+	as := v.FS
 	if h.local {
 		as = v.Deferring()
 	}
-	for i := 0; i < before && err == nil; i++ {
-		err = Step(fmt.Sprintf("chmod foo %o", 0o600+i%2)).do(v)
-	}
-	sim.Record()
-	var state string
-	if err == nil {
-		state, err = Tree(v, v.Root())
-	}
+	state, err := Tree(v.FS, v.Root())
 	h.states = append(h.states, state)
 	for i, s := range steps {
 		if err != nil {
@@ -144,13 +164,21 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 		}
 		h.done = append(h.done, sim.Ops())
 		var after string
-		after, err = Tree(v, v.Root())
+		after, err = Tree(v.FS, v.Root())
 		h.states = append(h.states, after)
 	}
 	if e := v.Close(); err == nil {
 		err = e
 	}
 	return sim, h, err
+}
+
+// see is what counts of what can be seen of a volume.
+func (h *history) see(v *fs.FS) (string, error) {
+	if h.clients != nil {
+		return plainTree(v, h.clients.held)
+	}
+	return Tree(v, v.Root())
 }
 
 // allowed are the states that a crash after n operations of the device may leave: those after lo to hi steps.

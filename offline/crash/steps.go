@@ -153,8 +153,25 @@ var kinds = map[string]struct {
 	}},
 }
 
-// Parse reads steps, one a line. Empty lines and those that begin with # count for nothing.
+// Parse reads steps, one a line. Empty lines and those that begin with # count for nothing. There has to be one, and
+// each has to be possible where it stands.
 func Parse(text string) ([]Step, error) {
+	steps, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(steps) == 0 {
+		return nil, errors.New("there are no steps")
+	}
+	if i := refused(steps); i >= 0 {
+		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not, "+
+			"or as it is done once", steps[i])
+	}
+	return steps, nil
+}
+
+// parse reads steps, whatever they are.
+func parse(text string) ([]Step, error) {
 	var steps []Step
 	for i, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
@@ -173,13 +190,6 @@ func Parse(text string) ([]Step, error) {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		steps = append(steps, Step(strings.Join(words, " ")))
-	}
-	if len(steps) == 0 {
-		return nil, errors.New("there are no steps")
-	}
-	if i := refused(steps); i >= 0 {
-		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not, "+
-			"or as it is done once", steps[i])
 	}
 	return steps, nil
 }

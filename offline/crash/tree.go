@@ -54,17 +54,11 @@ func describe(v *fs.FS, e fs.Entry) (string, error) {
 	line := fmt.Sprintf(": %+v", a)
 	switch a.Type {
 	case fs.Regular:
-		sum := sha256.New()
-		for off, end := uint64(0), false; !end; {
-			var b []byte
-			var err error
-			if b, end, _, err = v.Read(root, e.Handle, off, 1<<20); err != nil {
-				return "", err
-			}
-			sum.Write(b)
-			off += uint64(len(b))
+		sum, err := contents(v, e.Handle)
+		if err != nil {
+			return "", err
 		}
-		line += fmt.Sprintf(" contents %x", sum.Sum(nil)[:8])
+		line += fmt.Sprintf(" contents %x", sum)
 	case fs.Symlink:
 		b, _, err := v.Readlink(root, e.Handle)
 		if err != nil {
@@ -87,4 +81,19 @@ func describe(v *fs.FS, e fs.Entry) (string, error) {
 		line += fmt.Sprintf(" %s=%q", name, value)
 	}
 	return line, nil
+}
+
+// contents is a hash of what a file holds.
+func contents(v fs.FileSystem, h fs.Handle) ([]byte, error) {
+	sum := sha256.New()
+	for off, end := uint64(0), false; !end; {
+		var b []byte
+		var err error
+		if b, end, _, err = v.Read(root, h, off, 1<<20); err != nil {
+			return nil, err
+		}
+		sum.Write(b)
+		off += uint64(len(b))
+	}
+	return sum.Sum(nil)[:8], nil
 }

@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"internal/journalcore"},
 	{"journal"},
 	{"verified/txn"},
-	{"internal/runtime/dtxn"}, // which runs what is above the others
+	{"internal/runtime/dtxn", "internal/runtime/stamps"}, // the former runs what is above the others
 	{"txn"},
 	{"verified/fs/spec"},
 	{"verified/fs/format"},

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -162,9 +163,16 @@ func TestCrashWithOpenFiles(t *testing.T) {
 	image := mounttest.Volume(t, bin, "64M")
 	m := mounttest.New(t, bin, image)
 	const n = 100
+	inodes := func() uint64 {
+		var st unix.Statfs_t
+		must(t, unix.Statfs(m.Dir, &st))
+		return st.Ffree
+	}
+	free := inodes()
+	var f *os.File
 	for i := range n {
 		name := filepath.Join(m.Dir, "f")
-		f := openWith(t, name, "data")
+		f = openWith(t, name, "data")
 		if i%2 == 0 {
 			must(t, os.Remove(name))
 		} else {
@@ -172,10 +180,11 @@ func TestCrashWithOpenFiles(t *testing.T) {
 			must(t, os.Rename(filepath.Join(m.Dir, "new"), name))
 			must(t, os.Remove(name))
 		}
-		if i == n-1 {
-			must(t, f.Sync())
-		}
 	}
+	for inodes() != free-n { // until the kernel has said that nobody has the others open
+		runtime.Gosched()
+	}
+	must(t, f.Sync())
 	m.Kill()
 	must(t, unix.Unmount(m.Dir, unix.MNT_DETACH))
 	if out := mounttest.Run(t, bin, "check", image, "--data"); !containsAll(out, "100 files that a mount had open") {

@@ -3,6 +3,9 @@ package main
 // exploring is a short exploration of what crashes leave, with a fixed seed.
 var exploring = []string{"./offline/crash", "-run", "TestExplore", "-planted", "-timeout", "15m"}
 
+// exploringClients is one of what several clients do at a time.
+var exploringClients = []string{"./offline/crash", "-run", "TestClients$", "-planted", "-timeout", "15m"}
+
 // crashes are faults that `tansy crash` must find: what decides whether data survives is not done. Most are in code
 // that is proved, so their texts are those of the translation.
 var crashes = []mutant{
@@ -69,6 +72,12 @@ var crashes = []mutant{
 	replaced("recovery ends a group too early", "internal/gen/journal/logscan/logscan.go",
 		"\t\t\tgroups.MergeInto(mm, gm)\n\t\t\ti = i + uint64(1)\n",
 		"\t\t\tdone = i > 0\n\t\t\tgroups.MergeInto(mm, gm)\n\t\t\ti = i + uint64(1)\n"),
+	beside("a lock is given for a change beside those who read", "internal/runtime/locks/locks.go",
+		"!l.excl && (!excl || l.shared == 0)", "!l.excl"),
+	beside("a lock is made one for a change beside those who read", "internal/runtime/locks/locks.go",
+		"ok = l.shared == 1\n", "ok = true\n"),
+	beside("who sees a change does not wait until it is durable", "internal/runtime/locks/locks.go",
+		"b.last = max(b.last, n)", "_ = n"),
 }
 
 const (
@@ -84,6 +93,13 @@ func journalGen(name string) string {
 // skipped is a function that only returns result.
 func skipped(what, file, signature, result string) mutant {
 	return replaced(what, file, signature+" {", signature+" {\n\tif true {\n\t\treturn "+result+"\n\t}")
+}
+
+// beside is found only when several clients are at work.
+func beside(what, file, old, new string) mutant {
+	m := replaced(what, file, old, new)
+	m.tests = exploringClients
+	return m
 }
 
 func replaced(what, file, old, new string) mutant {

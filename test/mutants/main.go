@@ -116,6 +116,7 @@ var (
 	mounts      = []string{"./mount"}
 	tables      = []string{"./test/mount", "-run", "Table|MountFuse"} // as root where FUSE is
 	whiteouts   = []string{"./mount", "-run", "TestWhiteout"}
+	requests    = []string{"./test/mount", "-run", "TestRequests"}
 	faces       = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
 	readAhead   = []string{"./fs/...", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
 	programs    = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1",
@@ -145,6 +146,7 @@ var (
 	entering   = []string{"./packaging/entrypoint", "-timeout", "1m"}
 	containers = []string{"./test/image", "-timeout", "1m"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
+	foreseen   = []string{"./offline/crash", "-run", "Foreseen|Orders", "-seed", "1", "-timeout", "2m"}
 	noted      = []string{"./internal/runtime/notes"}
 	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Contents|Zeros|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}

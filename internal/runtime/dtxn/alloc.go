@@ -41,8 +41,8 @@ type alloc struct {
 	rotors    map[uint64]uint64 // by region, what was handed out last in the place of another
 	stretches stretches
 
-	streams [maxStreams]stream
-	recent  int // the one used last
+	streams []stream // maxStreams of them, once a file has grown
+	recent  int      // the one used last
 
 	freedBits atomic.Uint64 // cleared by transactions that committed, ever, and how often the end grew
 	back      uint64        // how often a bit came back, or some that were held, or the end grew

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalm"
@@ -80,6 +81,7 @@ type Slots struct{}
 type System struct {
 	j         *journal.Journal
 	core      *journalm.Journal
+	clock     func() time.Time
 	sys       *txnsysm.System
 	places    *places.Place // those of the layout
 	base      uint64        // where block 0 of the volume lies; not 0 only in tests
@@ -103,7 +105,7 @@ type System struct {
 func New(j *journal.Journal, l Layout) (*System, error) { return newAt(j, l, 0) }
 
 func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
-	s := &System{j: j, core: journalcore.Of(j), layout: l, places: l.Places, base: base}
+	s := &System{j: j, core: journalcore.Of(j), clock: time.Now, layout: l, places: l.Places, base: base}
 	s.close = func() error { return nil }
 	if s.sys = s.places.Open(s.core); s.sys == nil {
 		return nil, fmt.Errorf("%w: the volume is not within the home blocks of its journal", ErrDamaged)

@@ -209,6 +209,9 @@ func (a *alloc) stream(owner uint64) *stream {
 // holds mu.
 func (a *alloc) another() *stream {
 	older := func(f, than *stream) bool { return than == nil || f.used < than.used }
+	if a.streams == nil {
+		a.streams = make([]stream, maxStreams)
+	}
 	var oldest, former *stream
 	for i := range a.streams {
 		f := &a.streams[i]

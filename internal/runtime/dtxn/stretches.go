@@ -25,7 +25,7 @@ type stretch struct {
 
 // stretches are those of the pieces that were noted last.
 type stretches struct {
-	list [maxStretches]stretch
+	list []stretch // maxStretches of them, once a piece was noted
 	of   map[piece]*stretch
 	next int // in list: the one to be replaced
 
@@ -36,7 +36,7 @@ type stretches struct {
 // note remembers a piece that has no stretch yet, in the place of the one that was noted longest ago.
 func (l *stretches) note(p piece) *stretch {
 	if l.of == nil {
-		l.of = map[piece]*stretch{}
+		l.of, l.list = map[piece]*stretch{}, make([]stretch, maxStretches)
 	}
 	s := &l.list[l.next%maxStretches]
 	if l.of[s.piece] == s {

@@ -16,16 +16,17 @@ import (
 const (
 	shards  = 64
 	buckets = 1024 // per shard
+	row     = 64   // buckets that are made together, when one of them is needed first
 )
 
 // Table is a lock table. It may be used concurrently.
 type Table struct{ shards [shards]shard }
 
 type shard struct {
-	mu      lockorder.Mutex[lockorder.LockTable]
-	free    *lock // recycled locks
-	buckets [buckets]bucket
-	_       [64]byte // keep neighbours' mutexes off this cache line
+	mu   lockorder.Mutex[lockorder.LockTable]
+	free *lock                       // recycled locks
+	rows [buckets / row]*[row]bucket // nil: nothing was locked there yet
+	_    [64]byte                    // keep neighbours' mutexes off this cache line
 }
 
 type bucket struct {
@@ -119,14 +120,23 @@ func (o *Owner) add(h holding) {
 	o.held = append(o.held, h)
 }
 
-// at returns the shard and bucket of key k. A transaction that locks neighbours
+// at returns the shard of key k, and the number of its bucket there. A transaction that locks neighbours
 // (blocks or bits in a row) walks along the buckets, which spares it most cache
 // misses. The objects in one block of 16 lie far from each other.
-func (t *Table) at(k uint64) (*shard, *bucket) {
+func (t *Table) at(k uint64) (s *shard, n uint64) {
 	blkno, off := k>>15, k&(1<<15-1)
 	i := blkno + off + off>>11
-	s := &t.shards[i/buckets%shards]
-	return s, &s.buckets[i%buckets]
+	return &t.shards[i/buckets%shards], i % buckets
+}
+
+// bucket is bucket n, made if need be: a small volume needs few of them. The caller holds mu.
+func (s *shard) bucket(n uint64) *bucket {
+	r := s.rows[n/row]
+	if r == nil {
+		r = new([row]bucket)
+		s.rows[n/row] = r
+	}
+	return &r[n%row]
 }
 
 // Lock gives o the lock k, shared or exclusively; an owner of the shared lock may
@@ -144,8 +154,9 @@ func (t *Table) Lock(o *Owner, k uint64, excl, wait bool) (ok, queued bool, seen
 	if h != nil && (h.excl || !excl) {
 		return true, false, h.seen
 	}
-	s, b := t.at(k)
+	s, n := t.at(k)
 	s.mu.Lock()
+	b := s.bucket(n)
 	seen = b.last
 	l := b.locks
 	for l != nil && l.key != k {
@@ -221,7 +232,7 @@ func (t *Table) Release(o *Owner, n uint64) {
 	var locked *shard // neighbours in the order of locking often share one
 	for i := range o.held {
 		h := &o.held[i]
-		s, b := t.at(h.key)
+		s, place := t.at(h.key)
 		if s != locked {
 			if locked != nil {
 				locked.mu.Unlock()
@@ -229,6 +240,7 @@ func (t *Table) Release(o *Owner, n uint64) {
 			s.mu.Lock()
 			locked = s
 		}
+		b := s.bucket(place)
 		l := h.lock
 		if h.excl {
 			l.excl = false
@@ -275,9 +287,14 @@ func (t *Table) Held() (n int) {
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()
-		for j := range s.buckets {
-			for l := s.buckets[j].locks; l != nil; l = l.next {
-				n++
+		for _, r := range s.rows {
+			if r == nil {
+				continue
+			}
+			for j := range r {
+				for l := r[j].locks; l != nil; l = l.next {
+					n++
+				}
 			}
 		}
 		s.mu.Unlock()

@@ -111,12 +111,8 @@ func TestDeclarations(t *testing.T) {
 		for _, o := range owners {
 			tab.Release(o, 0)
 		}
-		for i := range tab.shards {
-			for j := range tab.shards[i].buckets {
-				if tab.shards[i].buckets[j].locks != nil {
-					t.Fatal("a lock is left that nobody holds")
-				}
-			}
+		if n := tab.Held(); n > 0 {
+			t.Fatalf("%d locks are left that nobody holds", n)
 		}
 	}
 }

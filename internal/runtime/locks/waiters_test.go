@@ -11,10 +11,10 @@ import (
 
 // queued is the number of those that wait for key k.
 func (t *Table) queued(k uint64) (n int) {
-	s, b := t.at(k)
+	s, place := t.at(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for l := b.locks; l != nil; l = l.next {
+	for l := s.bucket(place).locks; l != nil; l = l.next {
 		if l.key == k {
 			n = len(l.queue)
 		}

@@ -1,6 +1,7 @@
 // What a local mount asks for beside the procedures of NFS (local.s.dfy, xattr.s.dfy), and what the server does of
 // itself, as calls: what each of them comes to stands in the call, which is answered with that.
 include "call.dfy"
+include "../../trusted/stamps.s.dfy"
 include "../procedures/local.dfy"
 include "../procedures/kept.dfy"
 include "../procedures/exchange.dfy"
@@ -11,6 +12,7 @@ module LocalCalls {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
+  import opened Stamps
   import opened VolumeGeometry
   import opened InodeFormat
   import opened Directories
@@ -60,15 +62,18 @@ module LocalCalls {
   // Makes holes of blocks below hi, as many as call.bytes says, down to `at`. guard: only if the ctime is gs, gns, else
   // it comes to NOTSYNC. s2, ns2: the ctime that the file has then.
   method Punch(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, lo: uint64, hi: uint64,
-    guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32) returns (at: uint64, s2: uint64, ns2: uint32)
+    guard: bool, gs: uint64, gns: uint32) returns (at: uint64, s2: uint64, ns2: uint32, ghost now: N.Time)
     modifies call`result, d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume && 0 < call.bytes <= Exec.MOST
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && L.PunchOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), lo, hi,
-      at, N.Time(s, ns)) && Changed(AbsOf(d), N.Handle(ino, gen), N.Time(s2, ns2))
+      at, now) && Changed(AbsOf(d), N.Handle(ino, gen), N.Time(s2, ns2))
     ensures call.result == 0 && guard ==> Changed(old(AbsOf(d)), N.Handle(ino, gen), N.Time(gs, gns))
     ensures call.result != 0 ==> L.PunchErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), lo, hi, call.result) ||
       (call.result == NOTSYNC && guard && !Changed(old(AbsOf(d)), N.Handle(ino, gen), N.Time(gs, gns)))
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     at := hi;
     var live;
     live, s2, ns2 := Ctime(txn, d, ino, gen);
@@ -78,13 +83,14 @@ module LocalCalls {
   }
 
   // The file gets the blocks of call.bytes bytes at off. s1, ns1: its ctime before; s2, ns2: then.
-  method Allocate(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, s: uint64,
-    ns: uint32) returns (s1: uint64, ns1: uint32, s2: uint64, ns2: uint32)
+  method Allocate(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64)
+    returns (s1: uint64, ns1: uint32, s2: uint64, ns2: uint32, ghost now: N.Time)
     modifies call`result, call`ino, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.ino == ino
     ensures call.result == 0 ==> Sound(d) && L.AllocateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off,
-      call.bytes, N.Time(s, ns))
+      call.bytes, now)
     ensures call.result == 0 ==> Changed(old(AbsOf(d)), N.Handle(ino, gen), N.Time(s1, ns1)) &&
       Changed(AbsOf(d), N.Handle(ino, gen), N.Time(s2, ns2))
     ensures call.result != 0 ==>
@@ -93,6 +99,8 @@ module LocalCalls {
     ensures call.result == NOSPC ==> N.IsFile(old(AbsOf(d)), ino) && Lacking(txn, old(StockOf(txn, d)),
       Room.AllocateNeeds(off as int, call.bytes as int, old(AbsOf(d)).nodes[ino].body.held), call.result)
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     call.ino := ino;
     var live;
     live, s1, ns1 := Ctime(txn, d, ino, gen);
@@ -104,18 +112,21 @@ module LocalCalls {
   // ---- two names change places ----
 
   method Exchange(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes,
-    tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+    tino: uint64, tgen: uint64, tname: Bytes) returns (ghost now: N.Time)
     modifies call`result, call`before, call`after, call`before2, call`after2, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && Reply(fino, call.before).Some? && Reply(fino, call.after).Some? &&
       Reply(tino, call.before2).Some? && Reply(tino, call.after2).Some? &&
       L.ExchangeOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
-        tname.data, N.Time(s, ns), N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x),
+        tname.data, now, N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x),
         N.Wcc(Reply(tino, call.before2).x, Reply(tino, call.after2).x))
     ensures call.result != 0 ==> L.ExchangeErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data,
       N.Handle(tino, tgen), tname.data, call.result)
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, false)
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     call.result, call.before, call.after, call.before2, call.after2 := ExchangeOps.Exchange(txn, d, c, fino, fgen,
       fname, tino, tgen, tname, s, ns);
   }
@@ -123,109 +134,141 @@ module LocalCalls {
   // ---- a name that goes and leaves a whiteout ----
 
   method Whiteout(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, owner: uint32, fino: uint64, fgen: uint64,
-    fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32) returns (ghost left: N.Handle)
+    fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes) returns (ghost left: N.Handle, ghost now: N.Time)
     modifies call`result, call`later, d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && L.WhiteoutOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), owner,
-      N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns), left)
+      N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, now, left)
     ensures call.result != 0 ==> L.WhiteoutErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data,
       N.Handle(tino, tgen), tname.data, call.result)
     ensures call.later
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     call.result, call.later, left := WhiteoutOps.Whiteout(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, s,
       ns);
   }
 
   // The same to a name of a file that is open. first: as below
   method WhiteoutOpen(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, owner: uint32, fino: uint64, fgen: uint64,
-    fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
-    returns (first: uint64, ghost left: N.Handle)
+    fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, ino: uint64, gen: uint64)
+    returns (first: uint64, ghost left: N.Handle, ghost now: N.Time)
     modifies call`result, call`later, d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && L.WhiteoutOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), owner,
-      N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), N.Time(s, ns), left)
+      N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), now, left)
     ensures call.result != 0 ==> L.WhiteoutOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data,
-      N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), N.Time(s, ns), call.result)
+      N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), now, call.result)
     ensures call.result == 0 ==> call.later
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     call.result, call.later, first, left := WhiteoutOps.WhiteoutOpen(txn, d, c, owner, fino, fgen, fname, tino, tgen,
       tname, ino, gen, s, ns);
   }
 
   // ---- open files. first: which one was at the head of the list before, or 0 ----
 
-  method Keep(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, s: uint64, ns: uint32)
-    returns (first: uint64)
+  method Keep(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64)
+    returns (first: uint64, ghost now: N.Time)
     modifies call`result, d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures call.result == 0 ==> Sound(d) && L.KeepOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
+    ensures Said(txn, now.seconds, now.nanoseconds)
+    ensures call.result == 0 ==> Sound(d) && L.KeepOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), now)
     ensures call.result != 0 ==> L.KeepErr(old(AbsOf(d)), N.Handle(ino, gen), call.result)
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, false)
-  { call.result, first := KeptOps.Keep(txn, d, ino, gen, s, ns); }
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result, first := KeptOps.Keep(txn, d, ino, gen, s, ns);
+  }
 
   // at, next: next comes behind `at` now, if it is not 0
-  method LetGo(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64, s: uint64, ns: uint32)
-    returns (at: uint64, next: uint64)
+  method LetGo(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64)
+    returns (at: uint64, next: uint64, ghost now: N.Time)
     modifies call`result, call`later, d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures call.result == 0 ==> Sound(d) && L.LetGoOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
+    ensures Said(txn, now.seconds, now.nanoseconds)
+    ensures call.result == 0 ==> Sound(d) && L.LetGoOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), now)
     ensures call.result != 0 ==> L.LetGoErr(old(AbsOf(d)), N.Handle(ino, gen), from == ORPHANS, call.result)
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
-  { call.result, call.later, at, next := KeptOps.LetGo(txn, d, ino, gen, from, s, ns); }
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result, call.later, at, next := KeptOps.LetGo(txn, d, ino, gen, from, s, ns);
+  }
 
   method RemoveOpen(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64,
-    gen: uint64, s: uint64, ns: uint32) returns (first: uint64)
+    gen: uint64) returns (first: uint64, ghost now: N.Time)
     modifies call`result, call`before, call`after, call`later, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && Calls.Whole(call.before) && Calls.Whole(call.after) &&
       L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
-        N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
+        now, N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
     ensures call.result != 0 ==> L.RemoveOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Handle(ino, gen), N.Time(s, ns), call.result)
+      N.Handle(ino, gen), now, call.result)
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     call.result, call.before, call.after, call.later, first := KeptOps.RemoveOpen(txn, d, c, dino, dgen, name, ino, gen,
       s, ns);
   }
 
   method RenameOpen(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes,
-    tino: uint64, tgen: uint64, tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32) returns (first: uint64)
+    tino: uint64, tgen: uint64, tname: Bytes, ino: uint64, gen: uint64) returns (first: uint64, ghost now: N.Time)
     modifies call`result, call`before, call`after, call`before2, call`after2, call`later, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && Reply(fino, call.before).Some? && Reply(fino, call.after).Some? &&
       Reply(tino, call.before2).Some? && Reply(tino, call.after2).Some? &&
       L.RenameOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
-        tname.data, N.Handle(ino, gen), N.Time(s, ns), N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x),
+        tname.data, N.Handle(ino, gen), now, N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x),
         N.Wcc(Reply(tino, call.before2).x, Reply(tino, call.after2).x))
     ensures call.result != 0 ==> L.RenameOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data,
-      N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), N.Time(s, ns), call.result)
+      N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), now, call.result)
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), call.result) || old(NoPlace(d, tino, tname.data))
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     call.result, call.before, call.after, call.before2, call.after2, call.later, first := KeptOps.RenameOpen(txn, d, c,
       fino, fgen, fname, tino, tgen, tname, ino, gen, s, ns);
   }
 
-  method Tmpfile(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr,
-    s: uint64, ns: uint32) returns (first: uint64)
+  method Tmpfile(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr)
+    returns (first: uint64, ghost now: N.Time)
     modifies call`result, call`ino, call`file, d.Repr(), txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && Calls.Whole(call.file) &&
-      L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns),
+      L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), now,
         N.Handle(call.ino, MetaOf(call.file.data).gen), ReplyAttr(call.ino, MetaOf(call.file.data)))
     ensures call.result != 0 ==>
       L.TmpfileErr(old(AbsOf(d)), N.Handle(dino, dgen), AttributeOps.SattrOf(a), call.result)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.NamelessNeeds(), call.result)
-  { call.result, call.ino, call.file, first := KeptOps.Tmpfile(txn, d, c, dino, dgen, a, s, ns); }
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result, call.ino, call.file, first := KeptOps.Tmpfile(txn, d, c, dino, dgen, a, s, ns);
+  }
 
   // more: `first` was let go, and there may be others
-  method Clear(call: Calls.Call, txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (more: bool, first: uint64)
+  method Clear(call: Calls.Call, txn: Txn, d: DirFs) returns (more: bool, first: uint64, ghost now: N.Time)
     modifies call`result, call`later, d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures call.result == 0 && Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
+    ensures Said(txn, now.seconds, now.nanoseconds)
+    ensures call.result == 0 && Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), now, more)
     ensures more ==> N.Kept(old(AbsOf(d)), first)
     ensures Tells(old(d.fs.metas), d.fs.metas, call.later)
-  { call.result, more, call.later, first := KeptOps.Clear(txn, d, s, ns); }
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result, more, call.later, first := KeptOps.Clear(txn, d, s, ns);
+  }
 
   // ---- extended attributes ----
 
@@ -244,25 +287,36 @@ module LocalCalls {
   { call.result, names := XattrOps.List(txn, d, ino, gen); }
 
   method SetXattr(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, value: Bytes,
-    create: bool, replace: bool, s: uint64, ns: uint32)
+    create: bool, replace: bool) returns (ghost now: N.Time)
     modifies call`result, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data,
-      create, replace, N.Time(s, ns))
+      create, replace, now)
     ensures call.result != 0 ==>
       X.SetErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, value.data, create, replace, call.result)
     ensures call.result == NOSPC ==> X.Bare(N.Handle(ino, gen)) ||
       X.Crowded(X.XattrsOf(old(AbsOf(d)), N.Handle(ino, gen))[name.data := value.data]) ||
       Lacking(txn, old(StockOf(txn, d)), Room.XattrNeeds(), call.result)
-  { call.result := XattrOps.Set(txn, d, ino, gen, name, value, create, replace, s, ns); }
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result := XattrOps.Set(txn, d, ino, gen, name, value, create, replace, s, ns);
+  }
 
-  method RemoveXattr(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, s: uint64, ns: uint32)
+  method RemoveXattr(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes)
+    returns (ghost now: N.Time)
     modifies call`result, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && X.RemoveOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data,
-      N.Time(s, ns))
+      now)
     ensures call.result != 0 ==> X.RemoveErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, call.result)
-  { call.result := XattrOps.Remove(txn, d, ino, gen, name, s, ns); }
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result := XattrOps.Remove(txn, d, ino, gen, name, s, ns);
+  }
 
   // some: inode ino has a block of them
   method HasXattrs(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64) returns (some: bool)

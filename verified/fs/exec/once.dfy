@@ -1,4 +1,5 @@
 include "call.dfy"
+include "../../trusted/stamps.s.dfy"
 include "../procedures/create.dfy"
 include "../procedures/remove.dfy"
 include "../procedures/rename.dfy"
@@ -11,6 +12,7 @@ module OnceCalls {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
+  import opened Stamps
   import opened InodeFormat
   import opened AttributeChanges
   import opened Directories
@@ -117,15 +119,16 @@ module OnceCalls {
   }
 
   method Create(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
-    uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
-    returns (again: bool)
+    uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64)
+    returns (again: bool, ghost now: N.Time)
     modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes,
       txn.slots
     requires Ready(txn, d, i, r, look) && (how == CO.EXCLUSIVE ==> a.Empty())
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(call.result, again, call.ino, call.file, call.before, call.after))
     ensures call.result == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      how, SattrOf(a), verf, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      how, SattrOf(a), verf, now, N.Handle(call.ino, MetaOf(call.file.data).gen),
       ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
         ReplyAttr(dino, MetaOf(call.after.data))))
     ensures call.result != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a),
@@ -137,6 +140,8 @@ module OnceCalls {
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     var st, ino, file, before, after, later := 0, 0, null, null, null, false;
     again := false;
     if look {
@@ -150,22 +155,25 @@ module OnceCalls {
   }
 
   method Mkdir(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
-    uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
-    returns (again: bool)
+    uint64, dgen: uint64, name: Bytes, a: Sattr)
+    returns (again: bool, ghost now: N.Time)
     modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes,
       txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.later == old(call.later)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(call.result, again, call.ino, call.file, call.before, call.after))
     ensures call.result == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      SattrOf(a), N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      SattrOf(a), now, N.Handle(call.ino, MetaOf(call.file.data).gen),
       ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
         ReplyAttr(dino, MetaOf(call.after.data))))
     ensures call.result != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
       call.result)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     var st, ino, file, before, after := 0, 0, null, null, null;
     again := false;
     if look {
@@ -179,16 +187,17 @@ module OnceCalls {
   }
 
   method Symlink(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
-    uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
-    returns (again: bool)
+    uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes)
+    returns (again: bool, ghost now: N.Time)
     modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes,
       txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.later == old(call.later)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(call.result, again, call.ino, call.file, call.before, call.after))
     ensures call.result == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen),
-      name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      name.data, SattrOf(a), target.data, now, N.Handle(call.ino, MetaOf(call.file.data).gen),
       ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
         ReplyAttr(dino, MetaOf(call.after.data))))
     ensures call.result != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
@@ -196,6 +205,8 @@ module OnceCalls {
     ensures Lacking(txn, old(StockOf(txn, d)), Room.SymlinkNeeds(target.data), call.result) || old(NoPlace(d, dino,
       name.data))
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     var st, ino, file, before, after := 0, 0, null, null, null;
     again := false;
     if look {
@@ -209,22 +220,25 @@ module OnceCalls {
   }
 
   method Mknod(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
-    uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
-    returns (again: bool)
+    uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32)
+    returns (again: bool, ghost now: N.Time)
     modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes,
       txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.later == old(call.later)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(call.result, again, call.ino, call.file, call.before, call.after))
     ensures call.result == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      ty, SattrOf(a), maj, min, now, N.Handle(call.ino, MetaOf(call.file.data).gen),
       ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
         ReplyAttr(dino, MetaOf(call.after.data))))
     ensures call.result != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a),
       maj, min, call.result)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     var st, ino, file, before, after := 0, 0, null, null, null;
     again := false;
     if look {
@@ -238,22 +252,25 @@ module OnceCalls {
   }
 
   method Link(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino:
-    uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
-    returns (again: bool)
+    uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes)
+    returns (again: bool, ghost now: N.Time)
     modifies call`result, call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.ino == old(call.ino) && call.later == old(call.later)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since,
       O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(call.result, again, ino, call.file,
         call.before, call.after))
     ensures call.result != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, call.file))
     ensures call.result == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino,
-      dgen), name.data, N.Time(s, ns), ReplyAttr(ino, MetaOf(call.file.data)),
+      dgen), name.data, now, ReplyAttr(ino, MetaOf(call.file.data)),
       N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
     ensures call.result != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data,
       call.result)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), call.result) || old(NoPlace(d, dino, name.data))
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     var st, file, before, after := 0, null, null, null;
     again := false;
     if look {
@@ -271,24 +288,27 @@ module OnceCalls {
 
   // sub: RMDIR, else REMOVE
   method Remove(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
-    uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
-    returns (again: bool)
+    uint64, dgen: uint64, name: Bytes, sub: bool)
+    returns (again: bool, ghost now: N.Time)
     modifies call`result, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Unlink(N.Handle(dino, dgen), name.data),
       dino, call.result, again, call.before, call.after)
     ensures call.result == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen),
       name.data,
-      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
+      now, N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
     ensures call.result == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen),
       name.data,
-      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
+      now, N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
     ensures call.result != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data,
       call.result)
     ensures call.result != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data,
       call.result)
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     var st, before, after, later := 0, null, null, false;
     again := false;
     if look {
@@ -302,11 +322,12 @@ module OnceCalls {
   }
 
   method Rename(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino:
-    uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
-    returns (again: bool)
+    uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes)
+    returns (again: bool, ghost now: N.Time)
     modifies call`result, call`before, call`after, call`before2, call`after2, call`later, d.Repr(), txn.blocks,
       txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures Once(old(StateOf(txn, d)), txn, d, i, r, look, since,
       O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), call.result, again)
     ensures again ==> call.before == null && call.before2 == null && Current(d, fino, call.after) && Current(d, tino,
@@ -316,7 +337,7 @@ module OnceCalls {
     ensures call.result != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, call.before)) &&
       N.Seen(old(AbsOf(d)), tino, Reply(tino, call.before2))
     ensures call.result == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen),
-      fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+      fname.data, N.Handle(tino, tgen), tname.data, now,
         N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x), N.Wcc(Reply(tino, call.before2).x, Reply(tino,
           call.after2).x))
     ensures call.result != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino,
@@ -324,6 +345,8 @@ module OnceCalls {
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), call.result) || old(NoPlace(d, tino, tname.data))
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     var st, before, after, before2, after2, later := 0, null, null, null, null, false;
     again := false;
     if look {
@@ -370,21 +393,24 @@ module OnceCalls {
   }
 
   method Setattr(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred,
-    ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
-    returns (again: bool)
+    ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32)
+    returns (again: bool, ghost now: N.Time)
     modifies call`result, call`ino, call`before, call`after, call`later, d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.ino == ino
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Set(N.Handle(ino, gen)), ino, call.result,
       again, call.before, call.after)
     ensures call.result == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
-      Guard(guard, gs, gns), N.Time(s, ns),
+      Guard(guard, gs, gns), now,
       N.Wcc(ReplyAttr(ino, MetaOf(call.before.data)), ReplyAttr(ino, MetaOf(call.after.data))))
     ensures call.result != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs,
       gns), call.result)
     ensures call.result == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
     ensures call.result == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
     var st, before, after, later := 0, null, null, false;
     call.ino, again := ino, false;
     if look {

@@ -1,11 +1,13 @@
 // WRITE as a call: what is stored of its data, and what its reply says of that.
 include "call.dfy"
+include "../../trusted/stamps.s.dfy"
 include "../procedures/fileio.dfy"
 
 module WriteCall {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
+  import opened Stamps
   import opened InodeFormat
   import opened Directories
   import opened Permissions
@@ -26,15 +28,16 @@ module WriteCall {
   // The work of a transaction of the call: the first call.bytes bytes of source are stored at offset. If it was
   // committed, and so answered (Calls.Ended), what the reply says is true.
   method Store(call: Calls.Call, txn: Txn, d: DirFs, cred: Cred, ino: uint64, gen: uint64, offset: uint64,
-    source: Bytes, seconds: uint64, nanoseconds: uint32)
+    source: Bytes) returns (ghost now: N.Time)
     modifies call`result, call`ino, call`before, call`after, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     requires call.procedure == Durable.WRITE && call.stability <= Durable.FILE_SYNC && Piece(call.bytes, |source.data|)
+    ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.ino == ino
     ensures call.result == 0 ==> Sound(d) && call.before != null && |call.before.data| == 256 && call.after != null &&
       |call.after.data| == 256
     ensures call.result == 0 ==> Data.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(cred), N.Handle(ino, gen), offset,
-      source.data[..Count(call)], N.Time(seconds, nanoseconds),
+      source.data[..Count(call)], now,
       N.Wcc(ReplyAttr(ino, MetaOf(call.before.data)), ReplyAttr(ino, MetaOf(call.after.data))))
     ensures call.result == 0 && !call.deferred ==>
       Data.WriteReply(|source.data|, call.stability, Count(call) as int, Committed(call))
@@ -44,6 +47,8 @@ module WriteCall {
       N.Seen(old(AbsOf(d)), ino, Reply(ino, call.before))
     ensures Lacking(txn, old(StockOf(txn, d)), Room.WriteNeeds(offset, source.data[..call.bytes]), call.result)
   {
+    var seconds, nanoseconds := Now(txn);
+    now := N.Time(seconds, nanoseconds);
     Fits(call, |source.data|);
     call.ino := ino;
     call.result, call.before, call.after := FileOps.Write(txn, d, cred, ino, gen, offset, source, 0, call.bytes,

@@ -103,22 +103,4 @@ module Conversions {
     assert r.data[16..48] == u[16..48] && r.data[80..96] == u[80..96];
     KeyIn(r.data, key.data);
   }
-  // What a record says that is found on the volume, if it is one.
-  method OfRecord(r: Bytes) returns (full: bool, sec: uint64, nsec: uint32, key: Bytes, client: Bytes)
-    requires |r.data| == 256
-    ensures full <==> Full(r.data)
-    ensures fresh(key) && fresh(client) && |key.data| == 32 && sec == AtOf(r.data) && nsec == U32At(r.data, 4) &&
-      KeyOf(key.data) == KeyAt(r.data) && client.data == r.data[80..96]
-  {
-    var u := r.U32(0);
-    full := u == 1;
-    sec, nsec := r.U64(8), r.U32(4);
-    key := NewBytes(32);
-    key.CopyFrom(0, r, 16, 32);
-    assert key.data == r.data[16..48];
-    client := NewBytes(16);
-    client.CopyFrom(0, r, 80, 16);
-    assert client.data == r.data[80..96];
-    KeyIn(r.data, key.data);
-  }
 }

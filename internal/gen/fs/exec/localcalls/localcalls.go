@@ -17,6 +17,7 @@ import (
 	xattrops "tansy/internal/gen/fs/procedures/xattrops"
 	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/internal/runtime/dtxn"
+	stamps "tansy/internal/runtime/stamps"
 )
 
 // Definition of functions
@@ -71,52 +72,63 @@ func Ctime(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (bool, u
 	}
 	return live, s, ns
 }
-func Punch(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, lo uint64, hi uint64, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint64, uint64, uint32) {
+func Punch(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, lo uint64, hi uint64, guard bool, gs uint64, gns uint32) (uint64, uint64, uint32) {
 	var at uint64 = 0
 	var _ = at
 	var s2 uint64 = 0
 	var _ = s2
 	var ns2 uint32 = 0
 	var _ = ns2
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	at = hi
 	var live bool = false
 	var _ = live
-	var out1 bool
-	var _ = out1
-	var out2 uint64
-	var _ = out2
-	var out3 uint32
+	var out3 bool
 	var _ = out3
-	out1, out2, out3 = Ctime(txn, d, ino, gen)
-	live = out1
-	s2 = out2
-	ns2 = out3
+	var out4 uint64
+	var _ = out4
+	var out5 uint32
+	var _ = out5
+	out3, out4, out5 = Ctime(txn, d, ino, gen)
+	live = out3
+	s2 = out4
+	ns2 = out5
 	if guard && live && (s2 != gs || ns2 != gns) {
 		call.Result = NOTSYNC()
 		return at, s2, ns2
 	}
-	var out4 uint32
-	var _ = out4
-	var out5 uint64
-	var _ = out5
-	out4, out5 = localops.Punch(txn, d, c, ino, gen, lo, hi, (call.Bytes+uint64(4095))/uint64(4096), s, ns)
-	call.Result = out4
-	at = out5
+	var out6 uint32
+	var _ = out6
+	var out7 uint64
+	var _ = out7
+	out6, out7 = localops.Punch(txn, d, c, ino, gen, lo, hi, (call.Bytes+uint64(4095))/uint64(4096), s, ns)
+	call.Result = out6
+	at = out7
 	if call.Result == uint32(0) {
-		var out6 bool
-		var _ = out6
-		var out7 uint64
-		var _ = out7
-		var out8 uint32
+		var out8 bool
 		var _ = out8
-		out6, out7, out8 = Ctime(txn, d, ino, gen)
-		live = out6
-		s2 = out7
-		ns2 = out8
+		var out9 uint64
+		var _ = out9
+		var out10 uint32
+		var _ = out10
+		out8, out9, out10 = Ctime(txn, d, ino, gen)
+		live = out8
+		s2 = out9
+		ns2 = out10
 	}
 	return at, s2, ns2
 }
-func Allocate(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, s uint64, ns uint32) (uint64, uint32, uint64, uint32) {
+func Allocate(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64) (uint64, uint32, uint64, uint32) {
 	var s1 uint64 = 0
 	var _ = s1
 	var ns1 uint32 = 0
@@ -125,142 +137,195 @@ func Allocate(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissi
 	var _ = s2
 	var ns2 uint32 = 0
 	var _ = ns2
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	call.Ino = ino
 	var live bool = false
 	var _ = live
-	var out1 bool
-	var _ = out1
-	var out2 uint64
-	var _ = out2
-	var out3 uint32
+	var out3 bool
 	var _ = out3
-	out1, out2, out3 = Ctime(txn, d, ino, gen)
-	live = out1
-	s1 = out2
-	ns1 = out3
-	s2, ns2 = uint64(0), uint32(0)
-	var out4 uint32
+	var out4 uint64
 	var _ = out4
-	out4 = localops.Allocate(txn, d, c, ino, gen, off, call.Bytes, s, ns)
-	call.Result = out4
+	var out5 uint32
+	var _ = out5
+	out3, out4, out5 = Ctime(txn, d, ino, gen)
+	live = out3
+	s1 = out4
+	ns1 = out5
+	s2, ns2 = uint64(0), uint32(0)
+	var out6 uint32
+	var _ = out6
+	out6 = localops.Allocate(txn, d, c, ino, gen, off, call.Bytes, s, ns)
+	call.Result = out6
 	if call.Result == uint32(0) {
-		var out5 bool
-		var _ = out5
-		var out6 uint64
-		var _ = out6
-		var out7 uint32
+		var out7 bool
 		var _ = out7
-		out5, out6, out7 = Ctime(txn, d, ino, gen)
-		live = out5
-		s2 = out6
-		ns2 = out7
+		var out8 uint64
+		var _ = out8
+		var out9 uint32
+		var _ = out9
+		out7, out8, out9 = Ctime(txn, d, ino, gen)
+		live = out7
+		s2 = out8
+		ns2 = out9
 	}
 	return s1, ns1, s2, ns2
 }
-func Exchange(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) {
-	var out1 uint32
+func Exchange(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) {
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
 	var _ = out1
-	var out2 *dbytes.Bytes
+	var out2 uint32
 	var _ = out2
-	var out3 *dbytes.Bytes
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
 	var _ = out3
 	var out4 *dbytes.Bytes
 	var _ = out4
 	var out5 *dbytes.Bytes
 	var _ = out5
-	out1, out2, out3, out4, out5 = exchangeops.Exchange(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	call.Result = out1
-	call.Before = out2
-	call.After = out3
-	call.Before2 = out4
-	call.After2 = out5
-}
-func Whiteout(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, owner uint32, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) {
-	var out1 uint32
-	var _ = out1
-	var out2 bool
-	var _ = out2
-	out1, out2 = whiteoutops.Whiteout(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, s, ns)
-	call.Result = out1
-	call.Later = out2
+	var out6 *dbytes.Bytes
+	var _ = out6
+	var out7 *dbytes.Bytes
+	var _ = out7
+	out3, out4, out5, out6, out7 = exchangeops.Exchange(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	call.Result = out3
+	call.Before = out4
+	call.After = out5
+	call.Before2 = out6
+	call.After2 = out7
 	return
 }
-func WhiteoutOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, owner uint32, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) uint64 {
-	var first uint64 = 0
-	var _ = first
-	var out1 uint32
+func Whiteout(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, owner uint32, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) {
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
 	var _ = out1
-	var out2 bool
+	var out2 uint32
 	var _ = out2
-	var out3 uint64
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
 	var _ = out3
-	out1, out2, out3 = whiteoutops.WhiteoutOpen(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, ino, gen, s, ns)
-	call.Result = out1
-	call.Later = out2
-	first = out3
-	return first
-}
-func Keep(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, s uint64, ns uint32) uint64 {
-	var first uint64 = 0
-	var _ = first
-	var out1 uint32
-	var _ = out1
-	var out2 uint64
-	var _ = out2
-	out1, out2 = keptops.Keep(txn, d, ino, gen, s, ns)
-	call.Result = out1
-	first = out2
-	return first
-}
-func LetGo(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, from uint64, s uint64, ns uint32) (uint64, uint64) {
-	var at uint64 = 0
-	var _ = at
-	var next uint64 = 0
-	var _ = next
-	var out1 uint32
-	var _ = out1
-	var out2 bool
-	var _ = out2
-	var out3 uint64
-	var _ = out3
-	var out4 uint64
+	var out4 bool
 	var _ = out4
-	out1, out2, out3, out4 = keptops.LetGo(txn, d, ino, gen, from, s, ns)
-	call.Result = out1
-	call.Later = out2
-	at = out3
-	next = out4
-	return at, next
+	out3, out4 = whiteoutops.Whiteout(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, s, ns)
+	call.Result = out3
+	call.Later = out4
+	return
 }
-func RemoveOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) uint64 {
+func WhiteoutOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, owner uint32, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64) uint64 {
 	var first uint64 = 0
 	var _ = first
-	var out1 uint32
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
 	var _ = out1
-	var out2 *dbytes.Bytes
+	var out2 uint32
 	var _ = out2
-	var out3 *dbytes.Bytes
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
 	var _ = out3
 	var out4 bool
 	var _ = out4
 	var out5 uint64
 	var _ = out5
-	out1, out2, out3, out4, out5 = keptops.RemoveOpen(txn, d, c, dino, dgen, name, ino, gen, s, ns)
-	call.Result = out1
-	call.Before = out2
-	call.After = out3
+	out3, out4, out5 = whiteoutops.WhiteoutOpen(txn, d, c, owner, fino, fgen, fname, tino, tgen, tname, ino, gen, s, ns)
+	call.Result = out3
 	call.Later = out4
 	first = out5
 	return first
 }
-func RenameOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) uint64 {
+func Keep(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) uint64 {
 	var first uint64 = 0
 	var _ = first
-	var out1 uint32
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
 	var _ = out1
-	var out2 *dbytes.Bytes
+	var out2 uint32
 	var _ = out2
-	var out3 *dbytes.Bytes
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	var out4 uint64
+	var _ = out4
+	out3, out4 = keptops.Keep(txn, d, ino, gen, s, ns)
+	call.Result = out3
+	first = out4
+	return first
+}
+func LetGo(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, from uint64) (uint64, uint64) {
+	var at uint64 = 0
+	var _ = at
+	var next uint64 = 0
+	var _ = next
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	var out4 bool
+	var _ = out4
+	var out5 uint64
+	var _ = out5
+	var out6 uint64
+	var _ = out6
+	out3, out4, out5, out6 = keptops.LetGo(txn, d, ino, gen, from, s, ns)
+	call.Result = out3
+	call.Later = out4
+	at = out5
+	next = out6
+	return at, next
+}
+func RemoveOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64) uint64 {
+	var first uint64 = 0
+	var _ = first
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
 	var _ = out3
 	var out4 *dbytes.Bytes
 	var _ = out4
@@ -270,52 +335,110 @@ func RenameOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permis
 	var _ = out6
 	var out7 uint64
 	var _ = out7
-	out1, out2, out3, out4, out5, out6, out7 = keptops.RenameOpen(txn, d, c, fino, fgen, fname, tino, tgen, tname, ino, gen, s, ns)
-	call.Result = out1
-	call.Before = out2
-	call.After = out3
-	call.Before2 = out4
-	call.After2 = out5
+	out3, out4, out5, out6, out7 = keptops.RemoveOpen(txn, d, c, dino, dgen, name, ino, gen, s, ns)
+	call.Result = out3
+	call.Before = out4
+	call.After = out5
 	call.Later = out6
 	first = out7
 	return first
 }
-func Tmpfile(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) uint64 {
+func RenameOpen(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64) uint64 {
 	var first uint64 = 0
 	var _ = first
-	var out1 uint32
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
 	var _ = out1
-	var out2 uint64
+	var out2 uint32
 	var _ = out2
-	var out3 *dbytes.Bytes
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	var out4 *dbytes.Bytes
+	var _ = out4
+	var out5 *dbytes.Bytes
+	var _ = out5
+	var out6 *dbytes.Bytes
+	var _ = out6
+	var out7 *dbytes.Bytes
+	var _ = out7
+	var out8 bool
+	var _ = out8
+	var out9 uint64
+	var _ = out9
+	out3, out4, out5, out6, out7, out8, out9 = keptops.RenameOpen(txn, d, c, fino, fgen, fname, tino, tgen, tname, ino, gen, s, ns)
+	call.Result = out3
+	call.Before = out4
+	call.After = out5
+	call.Before2 = out6
+	call.After2 = out7
+	call.Later = out8
+	first = out9
+	return first
+}
+func Tmpfile(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr) uint64 {
+	var first uint64 = 0
+	var _ = first
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
 	var _ = out3
 	var out4 uint64
 	var _ = out4
-	out1, out2, out3, out4 = keptops.Tmpfile(txn, d, c, dino, dgen, a, s, ns)
-	call.Result = out1
-	call.Ino = out2
-	call.File = out3
-	first = out4
+	var out5 *dbytes.Bytes
+	var _ = out5
+	var out6 uint64
+	var _ = out6
+	out3, out4, out5, out6 = keptops.Tmpfile(txn, d, c, dino, dgen, a, s, ns)
+	call.Result = out3
+	call.Ino = out4
+	call.File = out5
+	first = out6
 	return first
 }
-func Clear(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (bool, uint64) {
+func Clear(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs) (bool, uint64) {
 	var more bool = false
 	var _ = more
 	var first uint64 = 0
 	var _ = first
-	var out1 uint32
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
 	var _ = out1
-	var out2 bool
+	var out2 uint32
 	var _ = out2
-	var out3 bool
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
 	var _ = out3
-	var out4 uint64
+	var out4 bool
 	var _ = out4
-	out1, out2, out3, out4 = keptops.Clear(txn, d, s, ns)
-	call.Result = out1
-	more = out2
-	call.Later = out3
-	first = out4
+	var out5 bool
+	var _ = out5
+	var out6 uint64
+	var _ = out6
+	out3, out4, out5, out6 = keptops.Clear(txn, d, s, ns)
+	call.Result = out3
+	more = out4
+	call.Later = out5
+	first = out6
 	return more, first
 }
 func GetXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) *dbytes.Bytes {
@@ -342,17 +465,41 @@ func ListXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64
 	names = out2
 	return names
 }
-func SetXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) {
-	var out1 uint32
+func SetXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool) {
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
 	var _ = out1
-	out1 = xattrops.Set(txn, d, ino, gen, name, value, create, replace, s, ns)
-	call.Result = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	out3 = xattrops.Set(txn, d, ino, gen, name, value, create, replace, s, ns)
+	call.Result = out3
+	return
 }
-func RemoveXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) {
-	var out1 uint32
+func RemoveXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) {
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
 	var _ = out1
-	out1 = xattrops.Remove(txn, d, ino, gen, name, s, ns)
-	call.Result = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	out3 = xattrops.Remove(txn, d, ino, gen, name, s, ns)
+	call.Result = out3
+	return
 }
 func HasXattrs(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64) bool {
 	var some bool = false

@@ -14,6 +14,7 @@ import (
 	renameops "tansy/internal/gen/fs/procedures/renameops"
 	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/internal/runtime/dtxn"
+	stamps "tansy/internal/runtime/stamps"
 )
 
 // Definition of functions
@@ -37,9 +38,20 @@ func KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, in
 	cns = out3
 	records.Keep(txn, i, r, ino, gen, cs, cns)
 }
-func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) bool {
+func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64) bool {
 	var again bool = false
 	var _ = again
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	var st uint32
 	var _ = st
 	var ino uint64
@@ -55,40 +67,40 @@ func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	st, ino, file, before, after, later = uint32(0), uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	again = false
 	if look {
-		var out1 bool
-		var _ = out1
-		var out2 uint64
-		var _ = out2
-		var out3 *dbytes.Bytes
+		var out3 bool
 		var _ = out3
-		var out4 *dbytes.Bytes
+		var out4 uint64
 		var _ = out4
-		out1, out2, out3, out4 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = out1
-		ino = out2
-		file = out3
-		after = out4
+		var out5 *dbytes.Bytes
+		var _ = out5
+		var out6 *dbytes.Bytes
+		var _ = out6
+		out3, out4, out5, out6 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = out3
+		ino = out4
+		file = out5
+		after = out6
 	}
 	if !again {
-		var out5 uint32
-		var _ = out5
-		var out6 uint64
-		var _ = out6
-		var out7 *dbytes.Bytes
+		var out7 uint32
 		var _ = out7
-		var out8 *dbytes.Bytes
+		var out8 uint64
 		var _ = out8
 		var out9 *dbytes.Bytes
 		var _ = out9
-		var out10 bool
+		var out10 *dbytes.Bytes
 		var _ = out10
-		out5, out6, out7, out8, out9, out10 = createops.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-		st = out5
-		ino = out6
-		file = out7
-		before = out8
-		after = out9
-		later = out10
+		var out11 *dbytes.Bytes
+		var _ = out11
+		var out12 bool
+		var _ = out12
+		out7, out8, out9, out10, out11, out12 = createops.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+		st = out7
+		ino = out8
+		file = out9
+		before = out10
+		after = out11
+		later = out12
 		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 			KeepMade(txn, d, i, r, ino, file)
 		}
@@ -96,9 +108,20 @@ func Create(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	call.Enter(st, ino, file, before, after, later)
 	return again
 }
-func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, s uint64, ns uint32) bool {
+func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr) bool {
 	var again bool = false
 	var _ = again
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	var st uint32
 	var _ = st
 	var ino uint64
@@ -112,37 +135,37 @@ func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 	st, ino, file, before, after = uint32(0), uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	again = false
 	if look {
-		var out1 bool
-		var _ = out1
-		var out2 uint64
-		var _ = out2
-		var out3 *dbytes.Bytes
+		var out3 bool
 		var _ = out3
-		var out4 *dbytes.Bytes
+		var out4 uint64
 		var _ = out4
-		out1, out2, out3, out4 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = out1
-		ino = out2
-		file = out3
-		after = out4
+		var out5 *dbytes.Bytes
+		var _ = out5
+		var out6 *dbytes.Bytes
+		var _ = out6
+		out3, out4, out5, out6 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = out3
+		ino = out4
+		file = out5
+		after = out6
 	}
 	if !again {
-		var out5 uint32
-		var _ = out5
-		var out6 uint64
-		var _ = out6
-		var out7 *dbytes.Bytes
+		var out7 uint32
 		var _ = out7
-		var out8 *dbytes.Bytes
+		var out8 uint64
 		var _ = out8
 		var out9 *dbytes.Bytes
 		var _ = out9
-		out5, out6, out7, out8, out9 = createops.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-		st = out5
-		ino = out6
-		file = out7
-		before = out8
-		after = out9
+		var out10 *dbytes.Bytes
+		var _ = out10
+		var out11 *dbytes.Bytes
+		var _ = out11
+		out7, out8, out9, out10, out11 = createops.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+		st = out7
+		ino = out8
+		file = out9
+		before = out10
+		after = out11
 		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 			KeepMade(txn, d, i, r, ino, file)
 		}
@@ -150,9 +173,20 @@ func Mkdir(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 	call.Enter(st, ino, file, before, after, call.Later)
 	return again
 }
-func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) bool {
+func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes) bool {
 	var again bool = false
 	var _ = again
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	var st uint32
 	var _ = st
 	var ino uint64
@@ -166,37 +200,37 @@ func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 	st, ino, file, before, after = uint32(0), uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	again = false
 	if look {
-		var out1 bool
-		var _ = out1
-		var out2 uint64
-		var _ = out2
-		var out3 *dbytes.Bytes
+		var out3 bool
 		var _ = out3
-		var out4 *dbytes.Bytes
+		var out4 uint64
 		var _ = out4
-		out1, out2, out3, out4 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = out1
-		ino = out2
-		file = out3
-		after = out4
+		var out5 *dbytes.Bytes
+		var _ = out5
+		var out6 *dbytes.Bytes
+		var _ = out6
+		out3, out4, out5, out6 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = out3
+		ino = out4
+		file = out5
+		after = out6
 	}
 	if !again {
-		var out5 uint32
-		var _ = out5
-		var out6 uint64
-		var _ = out6
-		var out7 *dbytes.Bytes
+		var out7 uint32
 		var _ = out7
-		var out8 *dbytes.Bytes
+		var out8 uint64
 		var _ = out8
 		var out9 *dbytes.Bytes
 		var _ = out9
-		out5, out6, out7, out8, out9 = createops.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-		st = out5
-		ino = out6
-		file = out7
-		before = out8
-		after = out9
+		var out10 *dbytes.Bytes
+		var _ = out10
+		var out11 *dbytes.Bytes
+		var _ = out11
+		out7, out8, out9, out10, out11 = createops.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+		st = out7
+		ino = out8
+		file = out9
+		before = out10
+		after = out11
 		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 			KeepMade(txn, d, i, r, ino, file)
 		}
@@ -204,9 +238,20 @@ func Symlink(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 	call.Enter(st, ino, file, before, after, call.Later)
 	return again
 }
-func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) bool {
+func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32) bool {
 	var again bool = false
 	var _ = again
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	var st uint32
 	var _ = st
 	var ino uint64
@@ -220,37 +265,37 @@ func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 	st, ino, file, before, after = uint32(0), uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	again = false
 	if look {
-		var out1 bool
-		var _ = out1
-		var out2 uint64
-		var _ = out2
-		var out3 *dbytes.Bytes
+		var out3 bool
 		var _ = out3
-		var out4 *dbytes.Bytes
+		var out4 uint64
 		var _ = out4
-		out1, out2, out3, out4 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = out1
-		ino = out2
-		file = out3
-		after = out4
+		var out5 *dbytes.Bytes
+		var _ = out5
+		var out6 *dbytes.Bytes
+		var _ = out6
+		out3, out4, out5, out6 = records.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = out3
+		ino = out4
+		file = out5
+		after = out6
 	}
 	if !again {
-		var out5 uint32
-		var _ = out5
-		var out6 uint64
-		var _ = out6
-		var out7 *dbytes.Bytes
+		var out7 uint32
 		var _ = out7
-		var out8 *dbytes.Bytes
+		var out8 uint64
 		var _ = out8
 		var out9 *dbytes.Bytes
 		var _ = out9
-		out5, out6, out7, out8, out9 = createops.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-		st = out5
-		ino = out6
-		file = out7
-		before = out8
-		after = out9
+		var out10 *dbytes.Bytes
+		var _ = out10
+		var out11 *dbytes.Bytes
+		var _ = out11
+		out7, out8, out9, out10, out11 = createops.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+		st = out7
+		ino = out8
+		file = out9
+		before = out10
+		after = out11
 		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 			KeepMade(txn, d, i, r, ino, file)
 		}
@@ -258,9 +303,20 @@ func Mknod(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *d
 	call.Enter(st, ino, file, before, after, call.Later)
 	return again
 }
-func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) bool {
+func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) bool {
 	var again bool = false
 	var _ = again
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	var st uint32
 	var _ = st
 	var file *dbytes.Bytes
@@ -272,52 +328,63 @@ func Link(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *db
 	st, file, before, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	again = false
 	if look {
-		var out1 bool
-		var _ = out1
-		var out2 *dbytes.Bytes
-		var _ = out2
-		var out3 *dbytes.Bytes
+		var out3 bool
 		var _ = out3
-		out1, out2, out3 = records.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
-		again = out1
-		file = out2
-		after = out3
-	}
-	if !again {
-		var out4 uint32
+		var out4 *dbytes.Bytes
 		var _ = out4
 		var out5 *dbytes.Bytes
 		var _ = out5
-		var out6 *dbytes.Bytes
+		out3, out4, out5 = records.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
+		again = out3
+		file = out4
+		after = out5
+	}
+	if !again {
+		var out6 uint32
 		var _ = out6
 		var out7 *dbytes.Bytes
 		var _ = out7
-		out4, out5, out6, out7 = removeops.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-		st = out4
-		file = out5
-		before = out6
-		after = out7
+		var out8 *dbytes.Bytes
+		var _ = out8
+		var out9 *dbytes.Bytes
+		var _ = out9
+		out6, out7, out8, out9 = removeops.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+		st = out6
+		file = out7
+		before = out8
+		after = out9
 		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 			var cs uint64
 			var _ = cs
 			var cns uint32
 			var _ = cns
-			var out8 uint64
-			var _ = out8
-			var out9 uint32
-			var _ = out9
-			out8, out9 = inodeformat.GetCtime(file)
-			cs = out8
-			cns = out9
+			var out10 uint64
+			var _ = out10
+			var out11 uint32
+			var _ = out11
+			out10, out11 = inodeformat.GetCtime(file)
+			cs = out10
+			cns = out11
 			records.Keep(txn, i, r, ino, gen, cs, cns)
 		}
 	}
 	call.Enter(st, call.Ino, file, before, after, call.Later)
 	return again
 }
-func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) bool {
+func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool) bool {
 	var again bool = false
 	var _ = again
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	var st uint32
 	var _ = st
 	var before *dbytes.Bytes
@@ -329,28 +396,28 @@ func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	st, before, after, later = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	again = false
 	if look {
-		var out1 bool
-		var _ = out1
-		var out2 *dbytes.Bytes
-		var _ = out2
-		out1, out2 = records.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
-		again = out1
-		after = out2
-	}
-	if !again {
-		var out3 uint32
+		var out3 bool
 		var _ = out3
 		var out4 *dbytes.Bytes
 		var _ = out4
-		var out5 *dbytes.Bytes
+		out3, out4 = records.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
+		again = out3
+		after = out4
+	}
+	if !again {
+		var out5 uint32
 		var _ = out5
-		var out6 bool
+		var out6 *dbytes.Bytes
 		var _ = out6
-		out3, out4, out5, out6 = removeops.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-		st = out3
-		before = out4
-		after = out5
-		later = out6
+		var out7 *dbytes.Bytes
+		var _ = out7
+		var out8 bool
+		var _ = out8
+		out5, out6, out7, out8 = removeops.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+		st = out5
+		before = out6
+		after = out7
+		later = out8
 		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 			records.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 		}
@@ -358,9 +425,20 @@ func Remove(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	call.Change(st, before, after, later)
 	return again
 }
-func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) bool {
+func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) bool {
 	var again bool = false
 	var _ = again
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	var st uint32
 	var _ = st
 	var before *dbytes.Bytes
@@ -376,37 +454,37 @@ func Rename(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *
 	st, before, after, before2, after2, later = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	again = false
 	if look {
-		var out1 bool
-		var _ = out1
-		var out2 *dbytes.Bytes
-		var _ = out2
-		var out3 *dbytes.Bytes
+		var out3 bool
 		var _ = out3
-		out1, out2, out3 = records.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
-		again = out1
-		after = out2
-		after2 = out3
-	}
-	if !again {
-		var out4 uint32
+		var out4 *dbytes.Bytes
 		var _ = out4
 		var out5 *dbytes.Bytes
 		var _ = out5
-		var out6 *dbytes.Bytes
+		out3, out4, out5 = records.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
+		again = out3
+		after = out4
+		after2 = out5
+	}
+	if !again {
+		var out6 uint32
 		var _ = out6
 		var out7 *dbytes.Bytes
 		var _ = out7
 		var out8 *dbytes.Bytes
 		var _ = out8
-		var out9 bool
+		var out9 *dbytes.Bytes
 		var _ = out9
-		out4, out5, out6, out7, out8, out9 = RenameAnew(txn, d, i, r, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-		st = out4
-		before = out5
-		after = out6
-		before2 = out7
-		after2 = out8
-		later = out9
+		var out10 *dbytes.Bytes
+		var _ = out10
+		var out11 bool
+		var _ = out11
+		out6, out7, out8, out9, out10, out11 = RenameAnew(txn, d, i, r, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+		st = out6
+		before = out7
+		after = out8
+		before2 = out9
+		after2 = out10
+		later = out11
 	}
 	call.Move(st, before, after, before2, after2, later)
 	return again
@@ -480,9 +558,20 @@ func RenameAnew(txn *dtxn.Txn, d *directories.DirFs, place uint64, r *dbytes.Byt
 	records.Keep(txn, place, r, ino, gen, uint64(0), uint32(0))
 	return st, before, after, before2, after2, later
 }
-func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, a *attributeops.Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) bool {
+func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, a *attributeops.Sattr, guard bool, gs uint64, gns uint32) bool {
 	var again bool = false
 	var _ = again
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
 	var st uint32
 	var _ = st
 	var before *dbytes.Bytes
@@ -494,40 +583,40 @@ func Setattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, i uint64, r 
 	st, before, after, later = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	call.Ino, again = ino, false
 	if look {
-		var out1 bool
-		var _ = out1
-		var out2 *dbytes.Bytes
-		var _ = out2
-		out1, out2 = records.SetAgain(txn, d, i, r, since, ino, gen)
-		again = out1
-		after = out2
-	}
-	if !again {
-		var out3 uint32
+		var out3 bool
 		var _ = out3
 		var out4 *dbytes.Bytes
 		var _ = out4
-		var out5 *dbytes.Bytes
+		out3, out4 = records.SetAgain(txn, d, i, r, since, ino, gen)
+		again = out3
+		after = out4
+	}
+	if !again {
+		var out5 uint32
 		var _ = out5
-		var out6 bool
+		var out6 *dbytes.Bytes
 		var _ = out6
-		out3, out4, out5, out6 = attributeops.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-		st = out3
-		before = out4
-		after = out5
-		later = out6
+		var out7 *dbytes.Bytes
+		var _ = out7
+		var out8 bool
+		var _ = out8
+		out5, out6, out7, out8 = attributeops.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+		st = out5
+		before = out6
+		after = out7
+		later = out8
 		if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 			var cs uint64
 			var _ = cs
 			var cns uint32
 			var _ = cns
-			var out7 uint64
-			var _ = out7
-			var out8 uint32
-			var _ = out8
-			out7, out8 = inodeformat.GetCtime(after)
-			cs = out7
-			cns = out8
+			var out9 uint64
+			var _ = out9
+			var out10 uint32
+			var _ = out10
+			out9, out10 = inodeformat.GetCtime(after)
+			cs = out9
+			cns = out10
 			records.Keep(txn, i, r, ino, gen, cs, cns)
 		}
 	}

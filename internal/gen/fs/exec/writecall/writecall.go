@@ -10,6 +10,7 @@ import (
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/internal/runtime/dtxn"
+	stamps "tansy/internal/runtime/stamps"
 )
 
 // Definition of functions
@@ -19,18 +20,30 @@ func Count(call *calls.Call) uint32 {
 func Committed(call *calls.Call) uint32 {
 	return exec.Committed(call.Stability, call.Deferred)
 }
-func Store(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, offset uint64, source *dbytes.Bytes, seconds uint64, nanoseconds uint32) {
-	call.Ino = ino
-	var out1 uint32
+func Store(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, offset uint64, source *dbytes.Bytes) {
+	var seconds uint64
+	var _ = seconds
+	var nanoseconds uint32
+	var _ = nanoseconds
+	var out1 uint64
 	var _ = out1
-	var out2 *dbytes.Bytes
+	var out2 uint32
 	var _ = out2
-	var out3 *dbytes.Bytes
+	out1, out2 = stamps.Now(txn)
+	seconds = out1
+	nanoseconds = out2
+	call.Ino = ino
+	var out3 uint32
 	var _ = out3
-	out1, out2, out3 = fileops.Write(txn, d, cred, ino, gen, offset, source, uint64(0), call.Bytes, seconds, nanoseconds)
-	call.Result = out1
-	call.Before = out2
-	call.After = out3
+	var out4 *dbytes.Bytes
+	var _ = out4
+	var out5 *dbytes.Bytes
+	var _ = out5
+	out3, out4, out5 = fileops.Write(txn, d, cred, ino, gen, offset, source, uint64(0), call.Bytes, seconds, nanoseconds)
+	call.Result = out3
+	call.Before = out4
+	call.After = out5
+	return
 }
 
 // End of functions

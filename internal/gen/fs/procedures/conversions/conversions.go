@@ -160,33 +160,5 @@ func NewRecord(sec uint64, nsec uint32, key *dbytes.Bytes, client *dbytes.Bytes)
 	r.PutU64(uint64(8), sec)
 	return r
 }
-func OfRecord(r *dbytes.Bytes) (bool, uint64, uint32, *dbytes.Bytes, *dbytes.Bytes) {
-	var full bool = false
-	var _ = full
-	var sec uint64 = 0
-	var _ = sec
-	var nsec uint32 = 0
-	var _ = nsec
-	var key *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = key
-	var client *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = client
-	var u uint32
-	var _ = u
-	u = r.U32(uint64(0))
-	full = u == uint32(1)
-	sec, nsec = r.U64(uint64(8)), r.U32(uint64(4))
-	var out1 *dbytes.Bytes
-	var _ = out1
-	out1 = dbytes.NewBytes(uint64(32))
-	key = out1
-	key.CopyFrom(uint64(0), r, uint64(16), uint64(32))
-	var out2 *dbytes.Bytes
-	var _ = out2
-	out2 = dbytes.NewBytes(uint64(16))
-	client = out2
-	client.CopyFrom(uint64(0), r, uint64(80), uint64(16))
-	return full, sec, nsec, key, client
-}
 
 // End of functions
