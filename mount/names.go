@@ -268,12 +268,10 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 			return status(err)
 		}
 	}
-	if whiteout {
-		return status(f.withRoom(func() error {
-			return f.whiteout(&in.InHeader, from, []byte(name), to, []byte(newName))
-		}))
-	}
 	return status(f.withRoom(func() error {
+		if whiteout {
+			return f.whiteout(&in.InHeader, from, []byte(name), to, []byte(newName))
+		}
 		return f.losing(to, []byte(newName), func() error {
 			_, _, err := f.volume.Rename(superuser, from, []byte(name), to, []byte(newName))
 			return err

@@ -114,9 +114,9 @@ var (
 	attributes  = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
 	mountAttrs  = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
 	mounts      = []string{"./mount"}
+	requests    = []string{"./test/mount", "-run", "TestRequests"}
 	tables      = []string{"./test/mount", "-run", "Table|MountFuse"} // as root where FUSE is
 	whiteouts   = []string{"./mount", "-run", "TestWhiteout"}
-	requests    = []string{"./test/mount", "-run", "TestRequests"}
 	faces       = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
 	readAhead   = []string{"./fs/...", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
 	programs    = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1",
