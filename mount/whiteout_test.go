@@ -18,7 +18,7 @@ func TestWhiteout(t *testing.T) {
 	if err := fs.Mkfs(d, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}
-	k, v := newKernel(t, d, true)
+	k, v := newKernel(t, d, true, false)
 	try := func(flags uint32, uid, gid uint32, name, to string) syscall.Errno {
 		in := &fuse.RenameIn{InHeader: atRoot, Newdir: fuse.FUSE_ROOT_ID, Flags: flags}
 		in.Uid, in.Gid = uid, gid
