@@ -62,7 +62,7 @@ func mustHave(t *testing.T, v *fs.FS, files int) {
 // A volume grows again and again, by any amount, on a device that held something else: all of the new room can be used,
 // what was there stays, and all of it can be seen.
 func TestGrow(t *testing.T) {
-	device := larger() * 3 / 2
+	device := max(larger()*3/2, 40<<20/disk.BlockSize)
 	d := patterned(t, device)
 	size := uint64(6 << 20 / disk.BlockSize)
 	growable(t, d, size, fs.MkfsOptions{})

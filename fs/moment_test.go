@@ -214,7 +214,7 @@ func (d *reads) ReadAt(a uint64, bufs [][]byte) error {
 // What is written to the log, and to blocks that are free in a moment, is neither read before nor kept. What is
 // overwritten is.
 func TestMomentKeeps(t *testing.T) {
-	d := &reads{Disk: patterned(t, larger())}
+	d := &reads{Disk: patterned(t, 64<<20/disk.BlockSize)}
 	mkfs(t, d, fs.MkfsOptions{})
 	v := open(t, d, fs.Options{})
 	do(t, v, opCreate("/old"), opWrite("/old", 0, 1<<20, fs.FileSync), opCreate("/new"))
