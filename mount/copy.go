@@ -31,8 +31,17 @@ func (f *fileSystem) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRang
 			return 0, status(err)
 		}
 	}
+	var buffer []byte
+	select {
+	case <-cancel:
+		return 0, fuse.Status(syscall.EINTR)
+	case buffer = <-f.copying:
+		defer func() { f.copying <- buffer }()
+	}
+	if buffer == nil {
+		buffer = make([]byte, maxIO)
+	}
 	left := min(in.Len, copyMax)
-	buffer := make([]byte, min(left, maxIO))
 	for left > 0 {
 		select {
 		case <-cancel:

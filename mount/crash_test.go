@@ -36,6 +36,7 @@ func newKernel(t *testing.T, d disk.Disk, deferred, tracked bool) (k kernel, v *
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.nodes = newNodes(f.root, tracked) // whatever kernel this machine has
 	return kernel{t, f}, v
 }
 

@@ -64,6 +64,7 @@ func (f *fileSystem) mountDevice(dir string, o *Options) (serve func(), err erro
 		return nil, errors.Join(fmt.Errorf("mount %s as fuseblk: %w", o.Source, err), unix.Close(fd))
 	}
 	c := connection{f, fuse.NewProtocolServer(f, how), fd}
+	f.forget = c.forget
 	// This comes behind the first request, with the limits.
 	f.wait = func() error { return unix.Statfs(dir, new(unix.Statfs_t)) }
 	return c.serve, nil
@@ -94,6 +95,27 @@ func (c connection) serve() {
 	}
 	all.Wait()
 	unix.Close(c.fd)
+}
+
+// invalInode is what the kernel calls FUSE_NOTIFY_INVAL_INODE.
+const invalInode = 2
+
+// forget has the kernel forget the attributes of a file, and n bytes of its contents from one on (0: all), if that is
+// not negative.
+func (c connection) forget(id uint64, from, n int64) fuse.Status {
+	const size = 16 + 24 // struct fuse_out_header, struct fuse_notify_inval_inode_out
+	b := make([]byte, 0, size)
+	b = binary.NativeEndian.AppendUint32(b, size)
+	b = binary.NativeEndian.AppendUint32(b, invalInode)
+	b = binary.NativeEndian.AppendUint64(b, 0) // nobody has asked
+	for _, x := range []uint64{id, uint64(from), uint64(n)} {
+		b = binary.NativeEndian.AppendUint64(b, x)
+	}
+	_, err := unix.Write(c.fd, b)
+	if err == unix.ENOENT { // it does not know the file
+		return fuse.OK
+	}
+	return fuse.ToStatus(err)
 }
 
 // answer answers one request after the other.

@@ -24,7 +24,7 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	return status(f.nodes.open(in.NodeId))
 }
 
-// Release implements fuse.RawFileSystem. If opens are not tracked, it comes for what Tmpfile made alone.
+// Release implements fuse.RawFileSystem. If opens are not tracked, it may come for what Tmpfile made.
 func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	if f.nodes.tracked {
 		f.releaseLocks(in)

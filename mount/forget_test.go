@@ -160,7 +160,7 @@ func TestRoomOfForgotten(t *testing.T) {
 	} {
 		old := k.create("old")
 		k.ok(what, k.Fallocate(nil, &fuse.FallocateIn{InHeader: head(old), Length: 1 << 20}))
-		kept.patience, kept.fewer = 0, nil
+		kept.patience, kept.fewer = time.Millisecond, nil
 		fill()
 		if st := grow(); st != fuse.Status(unix.ENOSPC) {
 			t.Errorf("%s: %v on a full volume", what, st)

@@ -55,7 +55,8 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error, keepi
 	}
 	f.nodes.setKept(id, true) // from here on that link does not count
 	if err := keeping(n.Handle); err != nil {
-		f.nodes.setKept(id, false)
+		f.nodes.neverKept(id)
+		f.forgetAttrs(id) // who asked meanwhile was told of one link less
 		return err
 	}
 	if _, kept := f.nodes.isOpen(id); kept && f.shared {

@@ -86,8 +86,11 @@ func apply(now uintptr, options []string) uintptr {
 // maxIO is the largest READ and WRITE that the kernel sends, in bytes.
 const maxIO = 1 << 20
 
+// copiers is how many requests copy contents at a time: each has maxIO of memory. Others wait.
+const copiers = 8
+
 // MaxPending bounds the memory for requests of the kernel that are not answered yet, in bytes.
-const MaxPending = 32 << 20
+const MaxPending = 32<<20 + copiers*maxIO
 
 // fileSystem answers the kernel. What is not here is answered with ENOSYS, which the kernel takes for: not supported,
 // or as it says itself (locks, SEEK_DATA, copy_file_range).
@@ -105,6 +108,7 @@ type fileSystem struct {
 	shared               bool
 	locks                *locking                                   // nil: the kernel has them
 	forget               func(id uint64, from, n int64) fuse.Status // has the kernel forget contents, if it has any
+	copying              chan []byte                                // memory for copies; nil: none was needed yet
 
 	wait func() error // until the file system can be used, once it is being served
 }
@@ -299,6 +303,11 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 	f := &fileSystem{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		volume:        v, root: v.Root(), log: o.Log, wait: func() error { return nil },
+		forget:  func(uint64, int64, int64) fuse.Status { return fuse.OK },
+		copying: make(chan []byte, copiers),
+	}
+	for range copiers {
+		f.copying <- nil
 	}
 	if f.root.Ino != fuse.FUSE_ROOT_ID {
 		return nil, fmt.Errorf("the root directory is inode %d, not %d", f.root.Ino, fuse.FUSE_ROOT_ID)
@@ -314,7 +323,7 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 	if o.Locks {
 		f.locks = newLocking()
 	}
-	f.nodes = newNodes(f.root, f.shared || opens)
+	f.nodes = newNodes(f.root, f.shared || o.Locks || opens || !ForgetsInOrder())
 	if o.ReadOnly {
 		return f, nil
 	}

@@ -199,10 +199,15 @@ func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *
 	link := func() error {
 		defer f.nodes.lockNames(nodeID(file))()
 		a, _, err := f.volume.Link(superuser, file, dir, []byte(name))
-		if err == nil {
-			f.entry(file, a, out)
+		if err != nil {
+			return err
 		}
-		return err
+		if _, kept := f.nodes.isOpen(nodeID(file)); kept && f.volume.LetGo(file) == nil { // it has a name, which keeps it
+			f.nodes.setKept(nodeID(file), false)
+			a.Nlink--
+		}
+		f.entry(file, a, out)
+		return nil
 	}
 	return status(f.withRoom(link))
 }

@@ -52,7 +52,10 @@ type nodes struct {
 }
 
 func newNodes(root fs.Handle, tracked bool) *nodes {
-	n := &nodes{tracked: tracked, kept: keepsake{patience: forgetting}}
+	n := &nodes{tracked: tracked}
+	if !tracked { // else what is let go was closed before
+		n.kept.patience = forgetting
+	}
 	for i := range n.shards {
 		n.shards[i].known = map[uint64]*node{}
 	}
@@ -151,9 +154,19 @@ func (n *nodes) mark(x *node, kept bool) {
 	case kept && !x.kept:
 		n.kept.add()
 	case !kept && x.kept:
-		n.kept.remove()
+		n.kept.remove(true)
 	}
 	x.kept = kept
+}
+
+// neverKept takes setKept back, when the volume keeps the file no more than before.
+func (n *nodes) neverKept(id uint64) {
+	n.with(id, func(x *node) {
+		if x.kept {
+			n.kept.remove(false)
+		}
+		x.kept = false
+	})
 }
 
 // allKept are the files that the volume keeps.

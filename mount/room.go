@@ -18,11 +18,11 @@ const forgetting = 100 * time.Millisecond
 
 // keepsake is how many files the volume keeps for the mount. Its methods may be called concurrently.
 type keepsake struct {
-	patience time.Duration // how long a call waits
+	patience time.Duration // how long a call waits; 0: it does not
 
 	mu    sync.Mutex
 	kept  int
-	went  uint64        // how many were kept, and are not any more
+	went  uint64        // how many were kept, and were let go
 	fewer chan struct{} // closed with the next one that goes; nil: nobody waits
 }
 
@@ -33,11 +33,14 @@ func (k *keepsake) add() {
 	k.kept++
 }
 
-// remove counts one less.
-func (k *keepsake) remove() {
+// remove counts one less. gone: its room is free, or it has a name that will free it; else it was never kept.
+func (k *keepsake) remove(gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.kept--
+	if !gone {
+		return
+	}
 	k.went++
 	if k.fewer != nil {
 		close(k.fewer)
@@ -69,10 +72,21 @@ type room struct {
 	late <-chan time.Time // when there is to be no other one
 }
 
-// more waits until there may be more room than when the last try began. It is false if there is none to be expected.
-// Who calls it holds nothing.
+// more waits until there may be more room than when the last try began. It is false if there is none to be expected,
+// and when it has been asked for as long as a call waits, whatever was let go meanwhile. Who calls it holds nothing.
 func (r *room) more() bool {
+	if r.patience == 0 {
+		return false
+	}
+	if r.late == nil {
+		r.late = time.After(r.patience)
+	}
 	for {
+		select {
+		case <-r.late:
+			return false
+		default:
+		}
 		r.mu.Lock()
 		if r.went != r.seen {
 			r.seen = r.went
@@ -88,9 +102,6 @@ func (r *room) more() bool {
 		}
 		fewer := r.fewer
 		r.mu.Unlock()
-		if r.late == nil {
-			r.late = time.After(r.patience)
-		}
 		select {
 		case <-fewer:
 		case <-r.late:

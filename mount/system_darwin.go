@@ -24,6 +24,9 @@ const (
 // opens tells whether files and directories have to be opened. Nothing says that macFUSE takes ENOSYS for no.
 const opens = true
 
+// ForgetsInOrder tells whether files need not be opened on this system.
+func ForgetsInOrder() bool { return false }
+
 func haveFUSE() error {
 	if _, err := os.Stat("/Library/Filesystems/macfuse.fs"); err != nil {
 		return fmt.Errorf("this machine has no macFUSE (%w): https://macfuse.github.io", err)

@@ -126,8 +126,13 @@ func (f *fileSystem) killMode(id uint64, h fs.Handle, was uint32) error {
 	if _, err := f.volume.Setattr(superuser, h, &fs.SetAttr{Mode: &mode}, nil); err != nil {
 		return err
 	}
-	if f.forget != nil && !f.shared {
-		f.forget(id, -1, 0) // the attributes alone: the kernel would let programs run with the old mode
-	}
+	f.forgetAttrs(id) // the kernel would let programs run with the old mode
 	return nil
+}
+
+// forgetAttrs has the kernel ask for attributes anew, if it keeps any.
+func (f *fileSystem) forgetAttrs(id uint64) {
+	if !f.shared {
+		f.forget(id, -1, 0)
+	}
 }

@@ -58,6 +58,8 @@ func TestMistyped(t *testing.T) {
 		code int
 		says []string
 	}{
+		{"mout data.img mnt -o ro", exitUsage, []string{"mout", "mount"}},
+		{"mout data.img -o ro", exitUsage, []string{"mout", "mount"}},
 		{"serve " + listen + "typo.img", exitFailure, []string{"tansy mkfs typo.img --size", "--create"}},
 		{"serve " + listen + "typo.img:/a", exitFailure, []string{"tansy mkfs typo.img --size", "--create"}},
 		{"serve " + listen + "typo.img --size 8M --owner 1:1", exitFailure, []string{"--create"}},

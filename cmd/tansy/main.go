@@ -112,10 +112,16 @@ func dispatch(args []string) int {
 			return c.run(args[1:])
 		}
 	}
-	if len(args) == 4 && args[2] == "-o" { // as mount.fuse3 has a program called: tansy VOLUME DIR -o OPTIONS
-		return mountHelper(args)
+	if len(args) == 4 && args[2] == "-o" && isVolume(args[0]) { // as mount.fuse3 has a program called
+		return mountHelper(args) // tansy VOLUME DIR -o OPTIONS
 	}
 	return wrongCommand(noCommand(args[0]))
+}
+
+// isVolume tells whether a word may be that of a volume, and no mistyped command. One that is not there has a path.
+func isVolume(word string) bool {
+	_, err := os.Stat(word)
+	return err == nil || remote(word) || strings.ContainsRune(word, '/')
 }
 
 // isHelp says whether a word asks for help.

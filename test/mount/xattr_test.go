@@ -333,12 +333,16 @@ func TestSetuidProgram(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for _, face := range []string{"mount", "serve"} {
+	for _, face := range []string{"mount", "serve", "device"} {
 		image := mounttest.Volume(t, bin, "64M")
 		var m *mounttest.Mount
-		if face == "serve" {
+		switch face {
+		case "serve":
 			m = mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other,suid")
-		} else {
+		case "device":
+			image = loop(t, image)
+			m = mounttest.New(t, bin, image, "-o", "blkdev,allow_other,suid")
+		default:
 			m = mounttest.New(t, bin, image, "--allow-other")
 		}
 		must(t, os.Chmod(filepath.Dir(m.Dir), 0o755))

@@ -304,8 +304,13 @@ module Directories {
       var s := MakeSlot(size, ino, name, key);
       ghost var m, at := InsertProof(fs.geometry, fs.files[d], dirs[d], places[d], cell as int, s.data, ino, name.data);
       assert N.BlockEnd(cell as int + 3) == 4096 * (cell as int / 64 + 1);
+      assert 64 * cell as int % 4096 == 64 * (cell as int % 64);
+      assert InBlock(64 * cell, |s.data|);
       ok := Store(txn, d, 64 * cell, s, true, false, m, at);
+      assert NoEntry(txn, d, name.data, old(GotBlocks(txn)), old(fs.files), old(fs.metas), ok);
+      if !ok { return; }
       assert name.data in m && !C.Within(m, old(dirs)[d]);
+      assert StayPut(d);
     }
 
     // A free cell in the name's bucket of the first level that has one, from `from` on. size:

@@ -321,6 +321,9 @@ func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino ui
 	var _ = out9
 	out9 = _this.Store(txn, d, uint64(64)*cell, s, true, false)
 	ok = out9
+	if !ok {
+		return ok
+	}
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
