@@ -16,7 +16,8 @@ const copyMax = 16 * maxIO
 
 // CopyFileRange implements fuse.RawFileSystem (copy_file_range(2)): contents go from one file of the volume to another
 // one, or to another place of the same, and not through the kernel. Each maxIO bytes are written as by Write. The
-// kernel has sent what it had of the first file, and forgets what it has of the second.
+// kernel has sent what it had of the first file, and forgets what it has of the second. It asks for nothing behind the
+// end of the first: a copy within a file may move that.
 func (f *fileSystem) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) (copied uint32, _ fuse.Status) {
 	from, err := f.nodes.handle(in.NodeId)
 	if err != nil {
@@ -48,7 +49,8 @@ func (f *fileSystem) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRang
 			return copied, interrupted(copied)
 		default:
 		}
-		piece, err := f.take(from, in.OffIn+uint64(copied), buffer[:min(left, maxIO)])
+		want := min(left, maxIO)
+		piece, err := f.take(from, in.OffIn+uint64(copied), buffer[:want])
 		var n uint32
 		if err == nil {
 			n, err = f.put(to, in.OffOut+uint64(copied), piece)
@@ -58,7 +60,7 @@ func (f *fileSystem) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRang
 		}
 		copied += n
 		left -= uint64(n)
-		if err != nil || n < uint32(len(piece)) || len(piece) == 0 { // told when the program comes again; or the end
+		if err != nil || uint64(n) < want { // told when the program comes again; or the end
 			break
 		}
 	}

@@ -30,9 +30,13 @@ func (k kernel) file(ino uint64, size int) []byte {
 	return all
 }
 
-// copy copies a range as copy_file_range(2) does, which comes again until nothing is copied.
+// copy copies a range as copy_file_range(2) does, which comes again until nothing is copied. As the kernel does it asks
+// for nothing behind the end that the first file has now: a copy within the file may move that.
 func (k kernel) copy(from, to uint64, at, into, n int) {
 	k.t.Helper()
+	var a fuse.AttrOut
+	k.ok("getattr", k.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: from}}, &a))
+	n = min(n, int(a.Size)-at)
 	for n > 0 {
 		in := fuse.CopyFileRangeIn{
 			InHeader: fuse.InHeader{NodeId: from}, NodeIdOut: to,
@@ -69,8 +73,11 @@ func TestCopies(t *testing.T) {
 	for i := range 40 {
 		from, to := random.IntN(2), random.IntN(2)
 		at, into, n := random.IntN(len(models[0])), random.IntN(4*maxIO), 1+random.IntN(1<<random.IntN(22))
-		if i == 0 { // more than is read at once
+		switch i {
+		case 0: // more than is read at once
 			from, to, at, into, n = 0, 1, 5, 7, 2*maxIO+100
+		case 1: // over the end, which is further on then, as often as it is asked for
+			from, to, at, into, n = 0, 0, len(models[0])-100, len(models[0])+5000, 1000
 		}
 		if from == to && at < into+n && into < at+n { // the kernel refuses that
 			continue
@@ -129,6 +136,32 @@ func TestCopyEnds(t *testing.T) {
 		k.ok("getattr", k.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: g}}, &a))
 		if a.Attr.Mode&0o7777 != want {
 			t.Errorf("a copy of user %d into a file of mode 4711: %o", uid, a.Attr.Mode)
+		}
+	}
+	closed(t, d, v)
+}
+
+// Few copies are made at a time, as each takes memory. Who waits for one can be interrupted.
+func TestCopiesAtATime(t *testing.T) {
+	d := emptyVolume(t, 6000)
+	k, v := newKernel(t, d, true, false)
+	f := k.create("f")
+	var all [][]byte
+	for range copiers {
+		all = append(all, <-k.copying)
+	}
+	in := fuse.CopyFileRangeIn{InHeader: fuse.InHeader{NodeId: f}, NodeIdOut: f, Len: 1}
+	stop := make(chan struct{})
+	close(stop)
+	if _, st := k.CopyFileRange(stop, &in); st != fuse.Status(syscall.EINTR) {
+		t.Errorf("no memory is free: %v", st)
+	}
+	for _, b := range all {
+		k.copying <- b
+	}
+	for range 2 * copiers {
+		if _, st := k.CopyFileRange(nil, &in); st != fuse.OK {
+			t.Errorf("copy: %v", st)
 		}
 	}
 	closed(t, d, v)

@@ -196,3 +196,21 @@ func TestRoomOfForgotten(t *testing.T) {
 		t.Errorf("%d files are kept at the end", n)
 	}
 }
+
+// A file that was made without a name, and got one, is a file like others: its links are told as they are.
+func TestNamedLater(t *testing.T) {
+	d := emptyVolume(t, 6000)
+	k, v := newKernel(t, d, true, false)
+	var made fuse.CreateOut
+	k.ok("tmpfile", k.Tmpfile(nil, &fuse.CreateIn{InHeader: atRoot, Mode: 0o644}, &made))
+	var out fuse.EntryOut
+	k.ok("link", k.Link(nil, &fuse.LinkIn{InHeader: atRoot, Oldnodeid: made.NodeId}, "f", &out))
+	var a fuse.AttrOut
+	k.ok("getattr", k.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: made.NodeId}}, &a))
+	if _, kept := k.nodes.isOpen(made.NodeId); kept || out.Nlink != 1 || a.Nlink != 1 {
+		t.Errorf("kept: %v; it has %d links, and then %d", kept, out.Nlink, a.Nlink)
+	}
+	if n := closed(t, d, v); n != 0 {
+		t.Errorf("%d files are kept", n)
+	}
+}

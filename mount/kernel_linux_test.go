@@ -1,6 +1,11 @@
 package mount
 
-import "testing"
+import (
+	"log/slog"
+	"testing"
+
+	"tansy/fs"
+)
 
 func TestMendedKernels(t *testing.T) {
 	for release, want := range map[string]bool{
@@ -12,4 +17,18 @@ func TestMendedKernels(t *testing.T) {
 			t.Errorf("%q: %v, want %v", release, !want, want)
 		}
 	}
+}
+
+// Where the mount has the locks, the kernel has to tell of each file that is closed, as that ends some.
+func TestLocksNeedOpens(t *testing.T) {
+	d := emptyVolume(t, 6000)
+	v, err := fs.Open(d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFileSystem(v, Options{Locks: true, Log: slog.New(slog.DiscardHandler)})
+	if err != nil || !f.nodes.tracked {
+		t.Errorf("files are not opened: %v", err)
+	}
+	closed(t, d, v)
 }

@@ -202,7 +202,8 @@ func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *
 		if err != nil {
 			return err
 		}
-		if _, kept := f.nodes.isOpen(nodeID(file)); kept && f.volume.LetGo(file) == nil { // it has a name, which keeps it
+		// It has a name, which keeps it. What cannot be let go now is let go as any other.
+		if _, kept := f.nodes.isOpen(nodeID(file)); kept && f.volume.LetGo(file) == nil {
 			f.nodes.setKept(nodeID(file), false)
 			a.Nlink--
 		}

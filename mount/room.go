@@ -33,7 +33,7 @@ func (k *keepsake) add() {
 	k.kept++
 }
 
-// remove counts one less. gone: its room is free, or it has a name that will free it; else it was never kept.
+// remove counts one less. gone: the volume has let it go, which may have made room; else it never kept it.
 func (k *keepsake) remove(gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
