@@ -143,7 +143,7 @@ func (o *growth) askInUse(f *flagSet, name string) (code int, asked bool) {
 	if !ok {
 		return 0, false
 	}
-	image, err := control.Image(context.Background(), socket)
+	image, err := control.Image(socket)
 	if err == nil && copied(name, image) {
 		err = errCopied(name, socket, image)
 	}

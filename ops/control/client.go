@@ -30,14 +30,10 @@ func Client(socket string) *http.Client {
 }
 
 // Image asks the server on a socket where its volume lies.
-func Image(ctx context.Context, socket string) (string, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, URL("/volume"), nil)
-	if err != nil {
-		return "", err
-	}
+func Image(socket string) (string, error) {
 	c := Client(socket)
 	defer c.CloseIdleConnections()
-	a, err := c.Do(q)
+	a, err := c.Get(URL("/volume"))
 	if err != nil {
 		return "", err
 	}
