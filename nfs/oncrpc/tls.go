@@ -309,7 +309,7 @@ func (w *wire) Write(p []byte) (int, error) {
 // still to be sent then.
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 
-// take returns what is to be sent, or nil. The caller passes it to forget once it is sent.
+// take returns what is to be sent, or nil. The caller passes it to recycle once it is sent.
 func (w *wire) take() (b []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -323,8 +323,8 @@ var sealedBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// forget has others use b, which take returned.
-func forget(b []byte) {
+// recycle has others use b, which take returned.
+func recycle(b []byte) {
 	if b = b[:0]; cap(b) == sealedPiece+maxTLSRecord {
 		sealedBuffers.Put(&b)
 	}
@@ -343,7 +343,7 @@ func (w *wire) flush() error {
 	if len(b) == 0 {
 		return nil
 	}
-	defer forget(b)
+	defer recycle(b)
 	n, err := w.Conn.Write(b)
 	w.c.link.sent.Add(uint64(n))
 	return err
@@ -399,7 +399,7 @@ func (c *conn) writeSealed(batch []outgoing) error {
 
 // writeTaken is writePiece of what wire.take returned.
 func (c *conn) writeTaken(b []byte) error {
-	defer forget(b)
+	defer recycle(b)
 	c.one[0] = b
 	return c.writePiece(c.one[:])
 }
@@ -419,6 +419,6 @@ func (c *conn) sayGoodbye() {
 	}
 	c.tls.CloseWrite()
 	b := c.wire.take()
-	defer forget(b)
+	defer recycle(b)
 	c.sock.write(net.Buffers{b}, c.sock.send)
 }
