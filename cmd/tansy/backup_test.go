@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -11,10 +12,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	volbackup "tansy/offline/backup"
+	"tansy/ops/control"
+	"tansy/ops/status"
 )
 
 // filled makes an image with a file of some contents, and returns its path.
@@ -163,6 +167,40 @@ func TestVolumeNamedAsBackup(t *testing.T) {
 	write(t, img, "more", nil)
 	if volbackup.Is(img) {
 		t.Error("it is taken for a backup")
+	}
+}
+
+// A backup of a served volume is of the time of the moment, by the server's clock.
+func TestBackupTime(t *testing.T) {
+	img, to := filled(t, t.TempDir(), "a.img", []byte("a"), "--size", "8M"), filepath.Join(t.TempDir(), "to")
+	sockets, err := os.MkdirTemp("", "c") // a short name
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	t.Setenv("RUNTIME_DIRECTORY", sockets)
+	d, err := disk.OpenFile(img, disk.FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const at = 1_000_000_000
+	v, err := tansyfs.Open(d, tansyfs.Options{Clock: func() time.Time { return time.Unix(at, 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	s, err := control.Serve(sockets, control.Volume{
+		ID: v.VolumeID(), Take: v.Moment, Source: status.Source{Image: img},
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	says(t, exitOK, "backed up to", "backup", img, to)
+	all, err := volbackup.List(to)
+	if err != nil || len(all) != 1 || all[0].When.Unix() != at {
+		t.Errorf("%v, %v", all, err)
 	}
 }
 

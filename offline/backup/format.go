@@ -74,7 +74,7 @@ type Info struct {
 	ID     ID        // of the backup
 	Parent ID        // of the backup that it adds to; zeros: it is full
 	Number uint64    // one more than that of the backup before, in its folder
-	When   time.Time // it was begun
+	When   time.Time // of the state
 	Size   uint64    // blocks of the volume's layout
 	Room   uint64    // blocks of a device that it needs
 	Root   [2]uint64 // code of the root of its tree of codes
