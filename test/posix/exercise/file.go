@@ -48,10 +48,18 @@ func exerciseFile(w *worker, n int) error {
 // step does one operation, chosen at random.
 func (f *fileExercise) step() error {
 	switch r := f.rnd.IntN(100); {
-	case r < 34:
+	case r < 28:
 		return f.write()
-	case r < 70:
+	case r < 56:
 		return f.read()
+	case r < 60:
+		return f.mapRead()
+	case r < 64:
+		return f.mapWrite()
+	case r < 68:
+		return f.allocate()
+	case r < 70:
+		return f.copyRange()
 	case r < 74:
 		return f.append()
 	case r < 80:

@@ -4,8 +4,9 @@
 // same time, on whatever file system a directory is on, and checks every
 // outcome.
 //
-// Half of the processes write, read, truncate, append to, rename and reopen a
-// file each and compare it with a copy in memory (file.go). The others change
+// Half of the processes write, read, map, truncate, append to, make holes in,
+// rename and reopen a file each and compare it with a copy in memory (file.go,
+// ranges.go), as fsx does. The others, as those of fsstress, change
 // a tree each, of which an exact model predicts every errno, attribute and
 // listing (model.go, tree.go), and between that a tree that all of them share,
 // where only the kinds of errors are checked while they run (shared.go), and

@@ -89,6 +89,8 @@ func (s *sharer) step() error {
 	case r < 79:
 		what := s.note("shared: symlink %s", show(p))
 		return allow(what, unix.Symlink("nowhere", p), unix.EEXIST)
+	case r < 81:
+		return s.attribute(p, show(p))
 	case r < 83:
 		what := s.note("shared: chmod %s", show(p))
 		return allow(what, unix.Chmod(p, 0o600|uint32(s.rnd.IntN(64))))
@@ -119,6 +121,24 @@ func (s *sharer) step() error {
 		what := s.note("shared: read %s", show(p))
 		return allow(what, checkRecords(p), unix.EISDIR, unix.ELOOP, unix.EINVAL)
 	}
+}
+
+// attribute sets an extended attribute, takes it away, or lists them, where the file system and the kind of file have
+// any.
+func (s *sharer) attribute(p, shown string) error {
+	const name = "user.exercise"
+	errs := []unix.Errno{unix.EOPNOTSUPP, unix.EPERM, unix.ENODATA, unix.ENOSPC}
+	switch s.rnd.IntN(3) {
+	case 0:
+		what := s.note("shared: setxattr %s", shown)
+		return allow(what, unix.Lsetxattr(p, name, make([]byte, s.rnd.IntN(200)), 0), errs...)
+	case 1:
+		what := s.note("shared: removexattr %s", shown)
+		return allow(what, unix.Lremovexattr(p, name), errs...)
+	}
+	what := s.note("shared: listxattr %s", shown)
+	_, err := unix.Llistxattr(p, make([]byte, 4096))
+	return allow(what, err, errs...)
 }
 
 // A file in the shared tree holds records: the number of a process and of its
