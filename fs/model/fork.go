@@ -90,6 +90,16 @@ func (m *Model) Live(ino uint64) bool {
 	return m.inodes[ino] != nil
 }
 
+// Named returns the handle of the file that has inode number ino now, if one has.
+func (m *Model) Named(ino uint64) (h fs.Handle, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.inodes[ino]; n != nil {
+		return n.handle(), true
+	}
+	return fs.Handle{}, false
+}
+
 // Sum is a hash of all that can be observed, and of the verifiers of exclusive
 // creates. Models with the same content have the same sum, whatever the order
 // of the operations that made it; others have different ones, but for chance.

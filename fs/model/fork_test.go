@@ -146,4 +146,10 @@ func TestRehandle(t *testing.T) {
 	if n.Handle != (fs.Handle{Ino: 8, Gen: 3}) {
 		t.Errorf("found %v", n.Handle)
 	}
+	if h, ok := m.Named(8); h != n.Handle || !ok {
+		t.Errorf("inode 8 is %v, %v", h, ok)
+	}
+	if _, ok := m.Named(7); ok {
+		t.Error("inode 7 is named, which no file has")
+	}
 }

@@ -35,8 +35,9 @@ type call struct {
 	page        bool   // it may be any part of the directory
 	want        uint32
 
-	// Its stamps lie between these, in nanoseconds since 1970.
+	// Its stamps lie between these, in nanoseconds since 1970, but for jumps of the clock.
 	begun, ended uint64
+	clock        *clock // of the history
 }
 
 // crash is the procedure number of an event that is none: the server stopped, and
@@ -130,13 +131,17 @@ func (c *call) do(f fs.FileSystem) (r reply) {
 // reads tells if the operation changes nothing, whatever it finds.
 func (c *call) reads() bool {
 	switch c.proc {
-	case nfs3.ProcGetattr, nfs3.ProcLookup, nfs3.ProcAccess, nfs3.ProcReadlink, nfs3.ProcRead, nfs3.ProcReaddir, nfs3.ProcFsstat, nfs3.ProcCommit:
+	case nfs3.ProcGetattr, nfs3.ProcLookup, nfs3.ProcAccess, nfs3.ProcReadlink, nfs3.ProcRead, nfs3.ProcReaddir, nfs3.ProcFsstat, nfs3.ProcCommit,
+		sysOpen, sysReadlink, sysList, sysStat, sysRead, sysSync:
 		return true
 	}
 	return false
 }
 
 func (c *call) String() string {
+	if c.isLocal() {
+		return c.showHere()
+	}
 	h, h2 := handleName(c.h), handleName(c.h2)
 	u := ""
 	if c.cred != nil && c.cred.UID != 0 {

@@ -53,7 +53,7 @@ func TestCrash(t *testing.T) {
 	first := seed(t)
 	var sum totals
 	for i := range count(90) {
-		h, result, err := runCrash(t, first+uint64(i), nil, false)
+		h, result, err := runCrash(t, first+uint64(i), &clock{}, nil, false)
 		if err != nil {
 			t.Fatalf("-seed %d: %v", h.seed, err)
 		}
@@ -65,11 +65,12 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// runCrash runs and checks one history with crashes on a volume of its own. With
-// noBarriers the device's do nothing.
-func runCrash(t *testing.T, seed uint64, bug fault, noBarriers bool) (*history, porcupine.CheckResult, error) {
+// runCrash runs and checks one history with crashes on a volume of its own, whose
+// clock is k. With noBarriers the device's do nothing.
+func runCrash(
+	t *testing.T, seed uint64, k *clock, bug fault, noBarriers bool,
+) (*history, porcupine.CheckResult, error) {
 	r := rand.New(rand.NewPCG(seed, 2<<40))
-	k := &clock{}
 	sim := disk.NewSim(volumeBlocks * disk.BlockSize)
 	newVolume(t, sim, k)
 	d := newDoomed(sim)

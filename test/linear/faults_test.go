@@ -287,7 +287,7 @@ func TestFaults(t *testing.T) {
 				var result porcupine.CheckResult
 				var err error
 				if x.crash {
-					_, result, err = runCrash(t, first+uint64(i), x.bug, x.device)
+					_, result, err = runCrash(t, first+uint64(i), &clock{}, x.bug, x.device)
 				} else {
 					_, result, err = runLinear(clients, k, first+uint64(i), fmt.Sprint("h", i))
 				}

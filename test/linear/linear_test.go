@@ -17,14 +17,18 @@
 // prefix of the order.
 //
 // TestKill does the same to the program itself, with SIGKILL; TestTakeover on a Ceph cluster, where another server
-// takes over, and the former owner is asked further.
+// takes over, and the former owner is asked further. TestClock has the clock of the volume jump.
+//
+// TestMount and those with longer names do all this with system calls on a mount, and TestServed with both faces of a
+// volume at a time.
 //
 // TestFaults turns on deliberate faults, one by one, and each must be found.
 //
 //	go test ./test/linear                                  # less than 20 s
 //	go test ./test/linear -run Linear -histories 10000     # long runs
 //	go test ./test/linear -run Crash -histories 5000
-//	go test ./test/linear -run Kill -histories 500
+//	go test ./test/linear -run '^TestKill' -histories 500
+//	go test ./test/linear -run 'Mount|Served' -histories 200 # as root
 //	go test ./test/linear -run Takeover -ceph -v           # on a Ceph cluster; package cephtest
 //	go test ./test/linear -run Linear -seed 17 -histories 1 # repeat one
 //

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,27 +30,6 @@ const (
 	clockBase = 1_000_000_000
 	clockTick = 1000 // nanoseconds
 )
-
-// clock is a volume's. It counts, or is the machine's if the server is another
-// process.
-type clock struct {
-	n       atomic.Uint64
-	machine bool
-}
-
-func (c *clock) now() time.Time { return time.Unix(clockBase, int64(c.n.Add(1)*clockTick)) }
-
-// bound is the earliest stamp of an operation called now, or the latest of one that
-// ended now, in nanoseconds since 1970.
-func (c *clock) bound(called bool) uint64 {
-	switch {
-	case c.machine:
-		return uint64(time.Now().UnixNano())
-	case called:
-		return clockBase*1e9 + (c.n.Load()+1)*clockTick
-	}
-	return clockBase*1e9 + (c.n.Load()+1)*clockTick - 1
-}
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
@@ -121,6 +99,8 @@ type history struct {
 	top     fs.Node
 	pool    *pool
 	mix     []uint32 // of procedures
+	mixHere []uint32 // of system calls on a mount
+	cached  bool     // the kernel keeps sizes of files there, which change
 
 	// answered, if not nil, is called for every answer, one at a time.
 	answered func()
@@ -168,7 +148,7 @@ func begin(c *nfsclient.Client, k *clock, seed uint64, name string) (*history, e
 func (h *history) open(c *call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.id, c.life = len(h.calls), len(h.ends)
+	c.id, c.life, c.clock = len(h.calls), len(h.ends), h.clock
 	c.begun = h.clock.bound(true)
 	c.ended = ^uint64(0)
 	h.calls = append(h.calls, c)
@@ -196,6 +176,7 @@ func (h *history) close(client int, c *call, r *reply) {
 		return
 	}
 	c.ended = h.clock.bound(false)
+	h.clock.maybeJump()
 	if h.answered != nil {
 		h.answered()
 	}
@@ -242,9 +223,14 @@ func (h *history) do(client int, f fs.FileSystem, c *call) (*reply, bool) {
 	default:
 		r.lost = true
 	}
-	h.close(client, c, &r)
-	if r.lost {
-		return &r, false
+	return h.settle(client, c, &r)
+}
+
+// settle records what the call returned, and what is learnt from it. It tells if there was an answer.
+func (h *history) settle(client int, c *call, r *reply) (*reply, bool) {
+	h.close(client, c, r)
+	if r.lost || c.isLocal() {
+		return r, !r.lost
 	}
 	if r.err == nil && r.node.Handle != (fs.Handle{}) {
 		h.pool.add(r.node.Handle)
@@ -254,7 +240,7 @@ func (h *history) do(client int, f fs.FileSystem, c *call) (*reply, bool) {
 			h.pool.add(e.Handle)
 		}
 	}
-	return &r, true
+	return r, true
 }
 
 // work makes n random calls, one after the other, until one gets no answer.
@@ -322,7 +308,7 @@ func (h *history) verdict(limit time.Duration) (porcupine.CheckResult, error) {
 	if err := h.facts(); err != nil {
 		return porcupine.Illegal, err
 	}
-	k := &checker{calls: h.calls, top: h.top}
+	k := &checker{calls: h.calls, top: h.top, cached: h.cached, mixed: slices.ContainsFunc(h.calls, (*call).isLocal)}
 	m := k.model()
 	ops := h.ops
 	result := porcupine.CheckOperationsTimeout(m, ops, limit)

@@ -46,8 +46,10 @@ func newWorld(now volume, older []volume) *world {
 
 // checker is the sequential specification of one history.
 type checker struct {
-	calls []*call
-	top   fs.Node // the directory of the history, as it was made
+	calls  []*call
+	top    fs.Node // the directory of the history, as it was made
+	mixed  bool    // there are system calls on a mount
+	cached bool    // of which the kernel keeps the sizes of files
 }
 
 // model is the specification for Porcupine. Its states are sets of worlds, because
@@ -111,6 +113,8 @@ func (k *checker) from(w *world, c *call, r *reply) ([]*world, error) {
 		return all, nil
 	case r.lost:
 		return append([]*world{w}, k.maybe(w, c)...), nil
+	case c.isLocal():
+		return k.tryHere(w, c, r)
 	case c.reads():
 		return k.try(w, c, r, fs.Time{})
 	}
@@ -128,14 +132,18 @@ func (k *checker) maybe(w *world, c *call) []*world {
 	s := &stamps{call: c}
 	m := w.now.Fork(model.Options{Clock: clockAt(unknownTime(c.id)),
 		NewHandle: func() fs.Handle { return unknownHandle(c.id) }, Stamp: s.next})
-	if r := c.do(m); r.err != nil {
+	do := func() reply { return c.do(m) }
+	if c.isLocal() {
+		do = func() reply { return c.onModel(m) }
+	}
+	if r := do(); r.err != nil {
 		return nil
 	}
 	after := still(m)
 	if after.sum == w.now.sum {
 		return nil
 	}
-	if c.proc == nfs3.ProcWrite && c.stable == fs.Unstable {
+	if k.mixed || c.proc == nfs3.ProcWrite && c.stable == fs.Unstable { // the mount shows what is not durable yet
 		return []*world{newWorld(after, append(slices.Clip(w.older), w.now))}
 	}
 	return []*world{newWorld(after, nil)}

@@ -124,15 +124,26 @@ func Serve(t *testing.T, bin, image, dir string, who *syscall.Credential, flags 
 		append([]string{"serve", "--volume", image, "--listen", "127.0.0.1:0", "--mount", dir}, flags...))
 }
 
+// By has a volume mounted on a directory by another process than one of tansy, which says the same when it is.
+func By(t *testing.T, cmd *exec.Cmd, dir string) *Mount {
+	t.Helper()
+	return runs(t, cmd, dir)
+}
+
 // run runs a process that mounts on dir, until the end of the test.
 func run(t *testing.T, bin, dir string, who *syscall.Credential, args []string) *Mount {
+	t.Helper()
+	return runs(t, command(bin, who, args), dir)
+}
+
+func runs(t *testing.T, cmd *exec.Cmd, dir string) *Mount {
 	t.Helper()
 	m := &Mount{Dir: dir}
 	t.Cleanup(func() {
 		syscall.Unmount(dir, syscall.MNT_DETACH)
 		m.Kill()
 	})
-	if err := m.start(bin, who, args); err != nil {
+	if err := m.start(cmd); err != nil {
 		if text := strings.ToLower(m.Log.String()); strings.Contains(text, "operation not permitted") || strings.Contains(text, "/dev/fuse: permission denied") {
 			t.Skipf("this machine does not let who asks mount: %s", &m.Log)
 		}
@@ -144,19 +155,25 @@ func run(t *testing.T, bin, dir string, who *syscall.Credential, args []string) 
 // Start is for volumes that may be beyond mounting. Who calls it ends the mount.
 func Start(bin, image, dir string, flags ...string) (*Mount, error) {
 	m := &Mount{Dir: dir}
-	return m, m.start(bin, nil, append([]string{"mount", image, dir}, flags...))
+	return m, m.start(command(bin, nil, append([]string{"mount", image, dir}, flags...)))
 }
 
 // StartServer serves a volume, which is mounted nowhere. Who calls it ends the server.
 func StartServer(bin, image, addr string, flags ...string) (*Mount, error) {
 	m := new(Mount)
-	return m, m.start(bin, nil, append([]string{"serve", "--volume", image, "--listen", addr}, flags...))
+	return m, m.start(command(bin, nil, append([]string{"serve", "--volume", image, "--listen", addr}, flags...)))
+}
+
+// command is that of tansy, by another user if who is not nil.
+func command(bin string, who *syscall.Credential, args []string) *exec.Cmd {
+	cmd := exec.Command(bin, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	return cmd
 }
 
 // start returns when the file system can be used if it is mounted, and the volume is served if it is to be.
-func (m *Mount) start(bin string, who *syscall.Credential, args []string) error {
-	m.Cmd = exec.Command(bin, args...)
-	m.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+func (m *Mount) start(cmd *exec.Cmd) error {
+	m.Cmd = cmd
 	m.Cmd.Stderr = &m.Log
 	m.ended = true
 	out, err := m.Cmd.StdoutPipe()
@@ -174,7 +191,7 @@ func (m *Mount) start(bin string, who *syscall.Credential, args []string) error 
 		}
 	}
 	m.ended = false
-	if args[0] == "serve" {
+	if len(cmd.Args) > 1 && cmd.Args[1] == "serve" {
 		line, err := r.ReadString('\n')
 		addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 		if !ok {
