@@ -150,7 +150,7 @@ func drawn(clients int, r *rand.Rand) (all [][]Step) {
 	return all
 }
 
-// recordClients runs the steps of several clients at a time on a copy of base, after so many commits.
+// recordClients runs the steps of several clients at a time on a copy of base, after commits (anywhere).
 func recordClients(base *disk.Sim, steps [][]Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history,
 	error) {
 	v, err := begin(base, before, device)
@@ -158,7 +158,7 @@ func recordClients(base *disk.Sim, steps [][]Step, before int, device func(disk.
 		return nil, nil, err
 	}
 	sim := v.sim
-	h := &history{clients: &concurrent{steps: steps, done: make([][]did, len(steps)), before: before}}
+	h := &history{clients: &concurrent{steps: steps, done: make([][]did, len(steps)), before: len(v.earlier)}}
 	as, held, err := hold(v)
 	h.clients.held = held
 	h.begun = []uint64{sim.Ops()}

@@ -14,16 +14,21 @@
 //
 // Several clients at a time are judged by the orders of their steps that are possible (clients.go).
 //
-// It leaves out what one operation of several transactions shows in the middle (the steps are small enough for one),
-// and devices whose blocks decay; tests of package fs do these.
+// Now and then a block decays, too, or cannot be read (media.go). Then there is an error, or what would be there
+// without that.
+//
+// It leaves out what one operation of several transactions shows in the middle (the steps are small enough for one);
+// tests of package fs do that.
 //
 //	crash.go   what is explored, side by side
 //	steps.go   the steps, and their text
 //	space.go   all sequences of so many operations
 //	possible.go which of them can be done
 //	run.go     one sequence, recorded
+//	brake.go   a log that is full
 //	clients.go several clients at a time, and what may be there after a crash of these
 //	judge.go   one image, recovered and judged
+//	media.go   the same with a block that is lost
 //	equal.go   whether two were recovered to the same
 //	foreseen.go whether one will be recovered to what was judged before
 //	tree.go    what can be seen of a volume
@@ -73,6 +78,9 @@ type Count struct {
 	Foreseen   uint64 // of the images: what comes of them was known before
 	Equal      uint64 // of the images: recovered to what another one was, which was read and checked
 	States     uint64 // different ones that were recovered
+	Damaged    uint64 // of the images: with a block that the medium has lost
+	Refused    uint64 // of these: that was not opened
+	Partly     uint64 // of these: of which something could not be read
 }
 
 // again is how often a sequence of Options.Steps is tried: what runs in the background does not come at the same time
@@ -176,6 +184,9 @@ func (c *Count) Add(d Count) {
 	c.Foreseen += d.Foreseen
 	c.Equal += d.Equal
 	c.All += d.All
+	c.Damaged += d.Damaged
+	c.Refused += d.Refused
+	c.Partly += d.Partly
 	c.States += d.States
 }
 

@@ -3,6 +3,7 @@ package crash
 import (
 	"errors"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,7 @@ var (
 // TestExplore: nothing is found. Some sequences of one operation are tried, and some of two.
 func TestExplore(t *testing.T) {
 	seed := replay.Seed(t)
-	limits := []uint64{1: 40, 2: 60, 3: 20}
+	limits := []uint64{1: 40, 2: 60, 3: 100} // most of three are refused
 	switch {
 	case testing.Short():
 		limits = []uint64{1: 5, 2: 5}
@@ -205,5 +206,80 @@ func TestLoadWhatever(t *testing.T) {
 		if f, err := Load(saved); err == nil {
 			t.Errorf("%s: %+v", text, f)
 		}
+	}
+}
+
+// TestFullLog: with its header held back, the log is as full before the first step as it is asked to be, and a sequence
+// that needs more room than there is comes to its end.
+func TestFullLog(t *testing.T) {
+	base, err := start(roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for left := range nearlyFull {
+		v, err := begin(base, most+left, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		units := v.Stats().Journal.Units
+		if got := v.brake.left(); got != uint64(left) || units < 2 {
+			t.Errorf("%d units of %d are left, not %d", got, units, left)
+		}
+		if used := v.Stats().Journal.UnitsUsed; left > 0 && used < units-uint64(left) {
+			t.Errorf("%d units of %d are used, and %d are to be left", used, units, left)
+		}
+		for i := range 2 * int(units) {
+			if err := aside(i).do(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v.brake.left() != 0 {
+			t.Error("the log was never full")
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDamage: each harm is noticed where it hits what is seen, or what is seen is what was there.
+func TestDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(replay.Seed(t), 1))
+	base, err := start(roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, h := Count{}, &history{done: []uint64{0}, begun: []uint64{0}}
+	same, err := newEquals(base, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := func(d disk.Disk) string {
+		v, err := fs.Open(d, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		s, err := Tree(v, v.Root())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	h.states = []string{tree(base.Crash(disk.KeepAll))}
+	for range 200 {
+		j := &judge{h: h, image: base, same: same, count: &c}
+		if err := j.rotten(hit(base, nil, r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.Refused == 0 || c.Partly == 0 {
+		t.Errorf("%+v", c)
+	}
+	// What is there is no part of another state.
+	h.states[0] = strings.ReplaceAll(h.states[0], "contents ", "contents 0")
+	j := &judge{h: h, image: base, same: same, count: &c}
+	if err := j.rotten(&Damage{How: exchanged}); err == nil {
+		t.Error("other contents are not noticed")
 	}
 }

@@ -26,11 +26,14 @@ type Finding struct {
 	Done   []uint64 // and when it had returned
 
 	States []string // before the first step, and after each
+	Before []string // lines of a file, as it was before commits that came before the first step
 	Got    string   // the state that was recovered; empty if none could be
 
 	Clients [][]Step    // if several were at work; there are no Steps then, nor Begun, Done, and States
 	Allowed []string    // the states that the crash might leave of what they did
 	Held    []fs.Handle // of the files by which the states tell that they are the same
+
+	Damage *Damage // what the medium did to the image besides, if anything
 
 	image *disk.Sim
 }
@@ -38,7 +41,7 @@ type Finding struct {
 func (j *judge) finding(err error) *Finding {
 	f := &Finding{
 		Problem: err.Error(), Steps: j.h.steps, Local: j.h.local, Moment: j.moment, Begun: j.h.begun, Done: j.h.done,
-		States: j.h.states, Got: j.got, Blocks: j.image.Size(), image: j.image,
+		States: j.h.states, Before: j.h.earlier, Got: j.got, Blocks: j.image.Size(), Damage: j.damage, image: j.image,
 	}
 	if c := j.h.clients; c != nil {
 		f.Begun, f.Clients, f.Allowed, f.Held = nil, c.steps, c.allowed(j.moment), c.held
@@ -229,7 +232,7 @@ func (f *Finding) Again() error {
 		}
 		return nil
 	}
-	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local}
+	h := &history{steps: f.Steps, states: f.States, begun: f.Begun, done: f.Done, local: f.Local, earlier: f.Before}
 	if f.Clients != nil {
 		h.clients = &concurrent{held: f.Held, saved: f.Allowed}
 	}
@@ -238,8 +241,11 @@ func (f *Finding) Again() error {
 		return err
 	}
 	j := judge{h: h, moment: f.Moment, image: f.image, same: same, count: new(Count)}
-	d := f.image.Crash(disk.KeepAll)
-	err = j.recovered(d)
+	if f.Damage != nil {
+		err = j.rotten(f.Damage)
+	} else {
+		err = j.recovered(f.image.Crash(disk.KeepAll))
+	}
 	f.Got = j.got
 	return err
 }
@@ -274,6 +280,9 @@ func (f *Finding) Print(w io.Writer) {
 		fmt.Fprintf(w, "  %-40s %s\n", s, what)
 	}
 	fmt.Fprintf(w, "  the machine crashed after %d operations of the device\n", f.Moment)
+	if f.Damage != nil {
+		fmt.Fprintf(w, "  and the medium failed: %s\n", f.Damage)
+	}
 	if f.Got == "" || slices.Contains(f.States[lo:hi+1], f.Got) {
 		return
 	}

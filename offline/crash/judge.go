@@ -30,7 +30,7 @@ type work struct {
 	clients [][]Step
 }
 
-// record runs it on a copy of base, after so many commits.
+// record runs it on a copy of base, after commits (anywhere).
 func (w work) record(base *disk.Sim, before int, o Options) (*disk.Sim, *history, error) {
 	if w.clients != nil {
 		return recordClients(base, w.clients, before, o.Device)
@@ -48,7 +48,7 @@ func judgeAll(base *disk.Sim, w work, o Options, r *rand.Rand) (c judged, f *Fin
 	failed := func(problem string) *Finding {
 		return &Finding{Steps: w.steps, Clients: w.clients, Blocks: base.Size(), Problem: problem}
 	}
-	sim, h, err := w.record(base, r.IntN(most), o)
+	sim, h, err := w.record(base, anywhere(r), o)
 	if err != nil {
 		return c, failed("before any crash: " + err.Error())
 	}
@@ -89,6 +89,7 @@ type judge struct {
 	moment uint64
 	image  *disk.Sim // as the crash left it
 	got    string    // the state that was recovered
+	damage *Damage   // what the medium has done to the image, if anything
 	same   *equals   // what was recovered before
 	count  *Count
 }
@@ -116,6 +117,13 @@ func (j *judge) all(d *disk.Sim, r *rand.Rand, c *judged) error {
 		}
 		if j.got != first {
 			return errors.New("a recovery that crashed gives another state than one that did not")
+		}
+	}
+	if j.h.clients == nil && r.IntN(8) == 0 { // the medium fails as well
+		c.Images++
+		c.Damaged++
+		if err := j.rotten(hit(j.image, j.same.varying, r)); err != nil {
+			return err
 		}
 	}
 	often := 4

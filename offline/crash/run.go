@@ -96,6 +96,8 @@ type history struct {
 	done   []uint64 // done[i] when it had returned
 	local  bool
 
+	earlier []string // lines of the file that commits before the first step have changed, as it was before these
+
 	clients *concurrent // nil: one did all of that; else nothing but begun[0] is there
 }
 
@@ -103,14 +105,31 @@ type history struct {
 // groups, which are used again and again.
 const most = 40
 
+// nearlyFull is how many units of the log are left at most before the first step, if the log's header is held back.
+const nearlyFull = 5
+
+// anywhere is how many commits come before the first step: below most, or most and the units that are left then.
+func anywhere(r *rand.Rand) int { return r.IntN(most + nearlyFull) }
+
 // running is a volume that steps are done on.
 type running struct {
 	*fs.FS
 	sim   *disk.Sim
 	clock *steppedClock
+
+	earlier []string // see history: a line for each commit before the first step
+	brake   *brake   // if the log's header is held back
 }
 
-// begin opens a copy of base, does so many commits by which the log is somewhere else, and begins to record.
+// Close closes the volume.
+func (v running) Close() error {
+	if v.brake != nil {
+		v.brake.letGo()
+	}
+	return v.FS.Close()
+}
+
+// begin opens a copy of base, does commits by which the log is somewhere else (anywhere), and begins to record.
 func begin(base *disk.Sim, before int, device func(disk.Disk) disk.Disk) (v running, err error) {
 	v.sim, v.clock = base.Crash(disk.KeepAll), &steppedClock{}
 	v.clock.steps.Store(100)
@@ -118,11 +137,28 @@ func begin(base *disk.Sim, before int, device func(disk.Disk) disk.Disk) (v runn
 	if device != nil {
 		d = device(v.sim)
 	}
+	if before >= most {
+		p, err := placeOfLog(base)
+		if err != nil {
+			return v, err
+		}
+		v.brake = &brake{Disk: d, log: p}
+		d = v.brake
+	}
 	if v.FS, err = fs.Open(d, fs.Options{Clock: v.clock.now, Log: quiet}); err != nil {
 		return v, fmt.Errorf("opening the volume: %w", err)
 	}
-	for i := 0; i < before && err == nil; i++ {
-		err = aside(i).do(v)
+	enough := func(done int) bool { return done == before }
+	if v.brake != nil {
+		v.brake.hold(v.Stats().Journal.Units)
+		enough = func(int) bool { return v.brake.left() <= uint64(before-most) }
+	}
+	for i := 0; !enough(i) && err == nil; i++ {
+		var line string
+		if line, err = lineOf(v.FS, setAside); err == nil {
+			v.earlier = append(v.earlier, line)
+			err = aside(i).do(v)
+		}
 	}
 	v.sim.Record()
 	if err != nil {
@@ -132,17 +168,30 @@ func begin(base *disk.Sim, before int, device func(disk.Disk) disk.Disk) (v runn
 }
 
 // aside is step i of those that come before the first one.
-func aside(i int) Step { return Step(fmt.Sprintf("chmod foo %o", 0o600+i%2)) }
+func aside(i int) Step { return Step(fmt.Sprintf("chmod %s %o", setAside, 0o600+i%2)) }
 
-// record runs a sequence on a copy of base, after so many commits. A step that finds no room ends it, and is not among
-// the steps of the history.
+// setAside is the file that those change.
+const setAside = "foo"
+
+// lineOf is the line of a file in the description of the volume.
+func lineOf(v *fs.FS, name string) (string, error) {
+	n, err := v.Lookup(root, v.Root(), []byte(name))
+	if err != nil {
+		return "", err
+	}
+	line, err := describe(v, fs.Entry{Handle: n.Handle, Attr: &n.Attr})
+	return name + line, err
+}
+
+// record runs a sequence on a copy of base, after commits (anywhere). A step that finds no room ends it, and is not
+// among the steps of the history.
 func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
 	v, err := begin(base, before, device)
 	if err != nil {
 		return nil, nil, err
 	}
 	sim, clock := v.sim, v.clock
-	h := &history{steps: steps, local: mounted(steps)}
+	h := &history{steps: steps, local: mounted(steps), earlier: v.earlier}
 	as := v.FS
 	if h.local {
 		as = v.Deferring()

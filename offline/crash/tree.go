@@ -11,40 +11,57 @@ import (
 
 // Tree describes all that can be seen below a directory, a line for each name.
 func Tree(v *fs.FS, dir fs.Handle) (string, error) {
-	var lines []string
-	var walk func(path string, h fs.Handle) error
-	walk = func(path string, h fs.Handle) error {
-		limit := fs.Limit{Bytes: 4000, Size: func(name int) int { return name + 24 }}
-		for cookie, end := uint64(0), false; !end; {
-			l, err := v.Readdir(root, h, cookie, 0, true, limit)
-			if err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			end = l.EOF
-			for _, e := range l.Entries {
-				cookie = e.Cookie
-				if string(e.Name) == ".." {
-					continue
-				}
-				line, err := describe(v, e)
-				if err != nil {
-					return fmt.Errorf("%s%s: %w", path, e.Name, err)
-				}
-				lines = append(lines, path+string(e.Name)+line)
-				if e.Attr.Type == fs.Directory && string(e.Name) != "." {
-					if err := walk(path+string(e.Name)+"/", e.Handle); err != nil {
-						return err
-					}
-				}
-			}
-		}
-		return nil
-	}
-	if err := walk("", dir); err != nil {
+	w := walker{v: v, lost: func(err error) error { return err }}
+	if err := w.walk("", dir); err != nil {
 		return "", err
 	}
-	sort.Strings(lines)
-	return strings.Join(lines, "\n"), nil
+	sort.Strings(w.lines)
+	return strings.Join(w.lines, "\n"), nil
+}
+
+// walker goes through a tree.
+type walker struct {
+	v     *fs.FS
+	lines []string
+	// lost is told why something cannot be read. It is left out if the answer is nil, and else that ends the walk.
+	lost func(error) error
+}
+
+func (w *walker) walk(path string, h fs.Handle) error {
+	limit := fs.Limit{Bytes: 4000, Size: func(name int) int { return name + 24 }}
+	for cookie, end := uint64(0), false; !end; {
+		l, err := w.v.Readdir(root, h, cookie, 0, true, limit)
+		if err != nil {
+			if err = w.lost(err); err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			return err
+		}
+		end = l.EOF
+		for _, e := range l.Entries {
+			cookie = e.Cookie
+			if err := w.entry(path, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walker) entry(path string, e fs.Entry) error {
+	if string(e.Name) == ".." {
+		return nil
+	}
+	line, err := describe(w.v, e)
+	if err == nil {
+		w.lines = append(w.lines, path+string(e.Name)+line)
+	} else if err = w.lost(err); err != nil {
+		return fmt.Errorf("%s%s: %w", path, e.Name, err)
+	}
+	if e.Attr.Type == fs.Directory && string(e.Name) != "." {
+		return w.walk(path+string(e.Name)+"/", e.Handle)
+	}
+	return nil
 }
 
 // describe is what there is of an entry but its name.
