@@ -139,7 +139,7 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 		s.Size = &size
 	}
 	if in.Valid&fuse.FATTR_KILL_SUIDGID != 0 {
-		if err := f.killPrivileges(in.NodeId, h); err != nil {
+		if err := f.killPrivileges(in.NodeId, h, in.Caller); err != nil {
 			return status(err)
 		}
 	}

@@ -28,7 +28,7 @@ func (f *fileSystem) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRang
 		return 0, status(err)
 	}
 	if in.Uid != 0 {
-		if err := f.killPrivileges(in.NodeIdOut, to); err != nil {
+		if err := f.killPrivileges(in.NodeIdOut, to, in.Caller); err != nil {
 			return 0, status(err)
 		}
 	}

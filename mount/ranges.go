@@ -35,7 +35,7 @@ func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Sta
 	off, n := in.Offset, in.Length
 	keep := in.Mode&unix.FALLOC_FL_KEEP_SIZE != 0
 	if in.Uid != 0 {
-		if err := f.killPrivileges(in.NodeId, h); err != nil {
+		if err := f.killPrivileges(in.NodeId, h, in.Caller); err != nil {
 			return status(err)
 		}
 	}

@@ -47,7 +47,7 @@ func (f *fileSystem) beforeWrite(h fs.Handle, in *fuse.WriteIn) (offset uint64, 
 		return 0, err
 	}
 	if kills {
-		if err := f.killMode(in.NodeId, h, a.Mode); err != nil {
+		if err := f.killMode(in.NodeId, h, &a, in.Caller); err != nil {
 			return 0, err
 		}
 	}
@@ -57,11 +57,11 @@ func (f *fileSystem) beforeWrite(h fs.Handle, in *fuse.WriteIn) (offset uint64, 
 	return in.Offset, nil
 }
 
-// withoutPrivileges is what becomes of a mode when the file is written to. setgid without the group's x means something
-// else.
-func withoutPrivileges(mode uint32) uint32 {
-	mode &^= unix.S_ISUID
-	if mode&unix.S_IXGRP != 0 {
+// withoutPrivileges is what becomes of a file's mode when who writes to it may not leave setuid and setgid. setgid
+// without the group's x lets nobody run anything: who is in the group leaves it, as on Linux's own file systems.
+func withoutPrivileges(a *fs.Attr, who fuse.Caller) uint32 {
+	mode := a.Mode &^ unix.S_ISUID
+	if mode&unix.S_ISGID != 0 && (mode&unix.S_IXGRP != 0 || !inGroup(who, a.GID)) {
 		mode &^= unix.S_ISGID
 	}
 	return mode

@@ -24,6 +24,9 @@ const (
 // opens tells whether files and directories have to be opened. Nothing says that macFUSE takes ENOSYS for no.
 const opens = true
 
+// inGroup tells whether a caller is in a group, of which only the first is known.
+func inGroup(who fuse.Caller, gid uint32) bool { return who.Gid == gid }
+
 // ForgetsInOrder tells whether files need not be opened on this system.
 func ForgetsInOrder() bool { return false }
 

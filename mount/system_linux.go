@@ -61,6 +61,24 @@ func (o *Options) system(m *fuse.MountOptions) {
 	}
 }
 
+// inGroup tells whether a caller is in a group. The kernel tells us the first group; /proc has the others, of a process
+// that can be seen from here.
+func inGroup(who fuse.Caller, gid uint32) bool {
+	if who.Gid == gid {
+		return true
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", who.Pid))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(status)) {
+		if groups, ok := strings.CutPrefix(line, "Groups:"); ok {
+			return slices.Contains(strings.Fields(groups), strconv.FormatUint(uint64(gid), 10))
+		}
+	}
+	return false
+}
+
 // waitMount waits until the kernel has mounted the file system, which it has when there is a server.
 func waitMount(*fuse.Server) error { return nil }
 

@@ -110,17 +110,17 @@ func (f *fileSystem) RemoveXAttr(_ <-chan struct{}, in *fuse.InHeader, name stri
 // killPrivileges takes setuid and setgid away from a file that is about to be written to by somebody who may not leave
 // them. The kernel, which would have to ask for capabilities before each write(2) if it did this itself, leaves it to
 // us (HANDLE_KILLPRIV_V2).
-func (f *fileSystem) killPrivileges(id uint64, h fs.Handle) error {
+func (f *fileSystem) killPrivileges(id uint64, h fs.Handle, who fuse.Caller) error {
 	a, err := f.volume.Getattr(h)
 	if err != nil {
 		return err
 	}
-	return f.killMode(id, h, a.Mode)
+	return f.killMode(id, h, &a, who)
 }
 
-func (f *fileSystem) killMode(id uint64, h fs.Handle, was uint32) error {
-	mode := withoutPrivileges(was)
-	if mode == was {
+func (f *fileSystem) killMode(id uint64, h fs.Handle, a *fs.Attr, who fuse.Caller) error {
+	mode := withoutPrivileges(a, who)
+	if mode == a.Mode {
 		return nil
 	}
 	if _, err := f.volume.Setattr(superuser, h, &fs.SetAttr{Mode: &mode}, nil); err != nil {

@@ -326,6 +326,52 @@ func TestPrivilegesEnd(t *testing.T) {
 	}
 }
 
+// setgid without the group's x is left by who is in the group, by whichever of its groups, and by nobody else, as on
+// ext4, however the file is changed.
+func TestSetgidOfMembers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs other users")
+	}
+	const group = 50
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image, "--allow-other")
+	must(t, os.Chmod(filepath.Dir(m.Dir), 0o755))
+	f, from := filepath.Join(m.Dir, "f"), filepath.Join(m.Dir, "from")
+	must(t, os.WriteFile(from, []byte("data"), 0o644))
+	for _, change := range []string{
+		`echo more >>"$1"`, `: >"$1"`, `fallocate -l 100 "$1"`, `fallocate -p -l 100 "$1"`, `cp "$2" "$1"`,
+	} {
+		for _, c := range []struct {
+			who         string
+			as          syscall.Credential
+			mode, after uint32
+		}{
+			{"a stranger", syscall.Credential{Uid: 1000, Gid: 1000}, 0o6666, 0o666},
+			{"a stranger of several groups", syscall.Credential{Uid: 1000, Gid: 1000, Groups: []uint32{5, 500}}, 0o2666, 0o666},
+			{"a member", syscall.Credential{Uid: 1000, Gid: group}, 0o6666, 0o2666},
+			{"a member by another group", syscall.Credential{Uid: 1000, Gid: 1000, Groups: []uint32{5, group}}, 0o6666, 0o2666},
+			{"a member, of a program", syscall.Credential{Uid: 1000, Gid: group}, 0o6676, 0o676},
+			{"root", syscall.Credential{}, 0o6666, 0o6666},
+		} {
+			must(t, os.WriteFile(f, []byte("some data"), 0o644))
+			must(t, os.Chown(f, 1, group))
+			must(t, unix.Chmod(f, c.mode))
+			run := exec.Command("sh", "-e", "-c", change, "sh", f, from)
+			run.Dir, run.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &c.as}
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Fatalf("%s by %s: %v\n%s", change, c.who, err, out)
+			}
+			var st unix.Stat_t
+			must(t, unix.Stat(f, &st))
+			if got := st.Mode & 0o7777; got != c.after {
+				t.Errorf("%s by %s: mode %o becomes %o, want %o", change, c.who, c.mode, got, c.after)
+			}
+		}
+	}
+	m.Unmount(t, bin, image)
+}
+
 // A program that another user has written to does not run as its owner any more, though nobody has looked at it since.
 func TestSetuidProgram(t *testing.T) {
 	bin := mounttest.Build(t)

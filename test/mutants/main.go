@@ -113,7 +113,7 @@ var (
 	remounts    = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
 	keptFiles   = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
 	attributes  = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
-	mountAttrs  = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
+	mountAttrs  = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid|Setgid"}
 	mounts      = []string{"./mount"}
 	requests    = []string{"./test/mount", "-run", "TestRequests"}
 	tables      = []string{"./test/mount", "-run", "Table|MountFuse"} // as root where FUSE is
