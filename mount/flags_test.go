@@ -74,7 +74,8 @@ func TestIoctl(t *testing.T) {
 		if _, errno := ask(c.uid, c.cmd, c.data, 0); errno != c.want {
 			t.Errorf("user %d, %#x, %x: %v, want %v", c.uid, c.cmd, c.data, errno, c.want)
 		}
-		if f, g, x := shown(getFlags, 4), shown(getFlags4, 4), shown(getXflags, 28); f != c.flags || g != f || x != c.x {
+		f, g, x := shown(getFlags, 4), shown(getFlags4, 4), shown(getXflags, 28)
+		if f != c.flags || g != f || x != c.x {
 			t.Errorf("after %#x, %x: flags %#x, %#x, %#x, want %#x and %#x", c.cmd, c.data, f, g, x, c.flags, c.x)
 		}
 	}

@@ -55,14 +55,19 @@ const perm = unix.EPERM
 var flagSteps = []flagStep{
 	{"read", func(p func(string) string) error { _, err := os.ReadFile(p("f")); return err }, nil, nil},
 	{"append", func(p func(string) string) error {
-		return toWrite(p("f"), unix.O_APPEND, func(fd int) error { _, err := unix.Write(fd, []byte("more")); return err })
+		return toWrite(p("f"), unix.O_APPEND, func(fd int) error {
+			_, err := unix.Write(fd, []byte("more"))
+			return err
+		})
 	}, perm, nil},
 	{"write", func(p func(string) string) error {
 		return toWrite(p("f"), 0, func(fd int) error { _, err := unix.Pwrite(fd, []byte("m"), 1); return err })
 	}, perm, perm},
 	{"truncate", func(p func(string) string) error { return unix.Truncate(p("f"), 1) }, perm, perm},
 	{"truncate to more", func(p func(string) string) error { return unix.Truncate(p("f"), 100) }, perm, perm},
-	{"open to truncate", func(p func(string) string) error { return toWrite(p("f"), unix.O_TRUNC, nothing) }, perm, perm},
+	{"open to truncate", func(p func(string) string) error {
+		return toWrite(p("f"), unix.O_TRUNC, nothing)
+	}, perm, perm},
 	{"allocate", func(p func(string) string) error {
 		return toWrite(p("f"), unix.O_APPEND, func(fd int) error { return unix.Fallocate(fd, 0, 0, 9000) })
 	}, perm, nil},
@@ -80,7 +85,9 @@ var flagSteps = []flagStep{
 	{"touch", func(p func(string) string) error {
 		return unix.UtimesNano(p("f"), []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}})
 	}, perm, nil},
-	{"setxattr", func(p func(string) string) error { return unix.Setxattr(p("f"), "user.n", []byte("v"), 0) }, perm, perm},
+	{"setxattr", func(p func(string) string) error {
+		return unix.Setxattr(p("f"), "user.n", []byte("v"), 0)
+	}, perm, perm},
 	{"removexattr", func(p func(string) string) error { return unix.Removexattr(p("f"), "user.x") }, perm, perm},
 	{"link", func(p func(string) string) error { return unix.Link(p("f"), p("g")) }, perm, perm},
 	{"unlink", func(p func(string) string) error { return unix.Unlink(p("f")) }, perm, perm},
@@ -92,24 +99,47 @@ var flagSteps = []flagStep{
 	{"whiteout", func(p func(string) string) error {
 		return unix.Renameat2(unix.AT_FDCWD, p("f"), unix.AT_FDCWD, p("g"), unix.RENAME_WHITEOUT)
 	}, perm, perm},
-	{"create in a directory", func(p func(string) string) error { return toWrite(p("d/n"), unix.O_CREAT, nothing) }, perm, nil},
-	{"open what is there", func(p func(string) string) error { return toWrite(p("d/e"), unix.O_CREAT, nothing) }, nil, nil},
+	{"create in a directory", func(p func(string) string) error {
+		return toWrite(p("d/n"), unix.O_CREAT, nothing)
+	}, perm, nil},
+	{"open what is there", func(p func(string) string) error {
+		return toWrite(p("d/e"), unix.O_CREAT, nothing)
+	}, nil, nil},
 	{"mkdir in a directory", func(p func(string) string) error { return unix.Mkdir(p("d/n"), 0o755) }, perm, nil},
-	{"mkdir of what is there", func(p func(string) string) error { return unix.Mkdir(p("d/e"), 0o755) }, unix.EEXIST, unix.EEXIST},
+	{"mkdir of what is there", func(p func(string) string) error {
+		return unix.Mkdir(p("d/e"), 0o755)
+	}, unix.EEXIST, unix.EEXIST},
 	{"symlink in a directory", func(p func(string) string) error { return unix.Symlink("x", p("d/n")) }, perm, nil},
 	{"mkfifo in a directory", func(p func(string) string) error { return unix.Mkfifo(p("d/n"), 0o644) }, perm, nil},
 	{"link into a directory", func(p func(string) string) error { return unix.Link(p("o"), p("d/n")) }, perm, nil},
-	{"rename into a directory", func(p func(string) string) error { return unix.Rename(p("o"), p("d/n")) }, perm, nil},
-	{"rename over an entry", func(p func(string) string) error { return unix.Rename(p("o"), p("d/e")) }, perm, perm},
-	{"rename out of a directory", func(p func(string) string) error { return unix.Rename(p("d/e"), p("n")) }, perm, perm},
-	{"rename in a directory", func(p func(string) string) error { return unix.Rename(p("d/e"), p("d/n")) }, perm, perm},
+	{"rename into a directory", func(p func(string) string) error {
+		return unix.Rename(p("o"), p("d/n"))
+	}, perm, nil},
+	{"rename over an entry", func(p func(string) string) error {
+		return unix.Rename(p("o"), p("d/e"))
+	}, perm, perm},
+	{"rename out of a directory", func(p func(string) string) error {
+		return unix.Rename(p("d/e"), p("n"))
+	}, perm, perm},
+	{"rename in a directory", func(p func(string) string) error {
+		return unix.Rename(p("d/e"), p("d/n"))
+	}, perm, perm},
 	{"unlink in a directory", func(p func(string) string) error { return unix.Unlink(p("d/e")) }, perm, perm},
-	{"no name in a directory", func(p func(string) string) error { return toWrite(p("d"), unix.O_TMPFILE, nothing) }, perm, nil},
-	{"write in a directory", func(p func(string) string) error { return os.WriteFile(p("d/e"), []byte("new"), 0o644) }, nil, nil},
+	{"no name in a directory", func(p func(string) string) error {
+		return toWrite(p("d"), unix.O_TMPFILE, nothing)
+	}, perm, nil},
+	{"write in a directory", func(p func(string) string) error {
+		return os.WriteFile(p("d/e"), []byte("new"), 0o644)
+	}, nil, nil},
 	{"chmod of a directory", func(p func(string) string) error { return unix.Chmod(p("d"), 0o700) }, perm, perm},
 	{"rmdir", func(p func(string) string) error { return unix.Rmdir(p("d")) }, perm, perm},
-	{"rename of a directory", func(p func(string) string) error { return unix.Rename(p("d"), p("p/d")) }, perm, perm},
-	{"a read of a directory", func(p func(string) string) error { _, err := os.ReadDir(p("d")); return err }, nil, nil},
+	{"rename of a directory", func(p func(string) string) error {
+		return unix.Rename(p("d"), p("p/d"))
+	}, perm, perm},
+	{"a read of a directory", func(p func(string) string) error {
+		_, err := os.ReadDir(p("d"))
+		return err
+	}, nil, nil},
 }
 
 // tried fails the test unless all steps come to what they are to come to, in the directory of some file system.
@@ -149,10 +179,17 @@ func tried(t *testing.T, dir string) {
 // What flags forbid on a mount, root as well, and what they do not.
 func TestFlags(t *testing.T) {
 	bin := mounttest.Build(t)
-	image := mounttest.Volume(t, bin, "64M")
-	m := mounttest.New(t, bin, image)
-	tried(t, m.Dir)
-	m.Unmount(t, bin, image)
+	t.Run("mount", func(t *testing.T) {
+		image := mounttest.Volume(t, bin, "64M")
+		m := mounttest.New(t, bin, image)
+		tried(t, m.Dir)
+		m.Unmount(t, bin, image)
+	})
+	t.Run("serve", func(t *testing.T) {
+		m, image, _, _ := served(t, bin)
+		tried(t, m.Dir)
+		stop(t, m, bin, image)
+	})
 }
 
 // The same list holds of ext4, which is the measure.
@@ -225,12 +262,16 @@ func TestChattr(t *testing.T) {
 	must(t, err)
 	d, err := c.Lookup(root, c.Root(), []byte("d"))
 	must(t, err)
-	mode := uint32(0o600)
+	mode, g := uint32(0o600), []byte("g")
+	put := func(off uint64) error {
+		_, _, _, err := c.Write(root, n.Handle, off, []byte("x"), tansyfs.FileSync)
+		return err
+	}
 	for name, do := range map[string]func() error{
-		"WRITE":   func() error { _, _, _, err := c.Write(root, n.Handle, 4, []byte("x"), tansyfs.FileSync); return err },
+		"WRITE":   func() error { return put(4) },
 		"SETATTR": func() error { _, err := c.Setattr(root, n.Handle, &tansyfs.SetAttr{Mode: &mode}, nil); return err },
 		"REMOVE":  func() error { _, err := c.Remove(root, c.Root(), []byte("f")); return err },
-		"RENAME":  func() error { _, _, err := c.Rename(root, c.Root(), []byte("f"), c.Root(), []byte("g")); return err },
+		"RENAME":  func() error { _, _, err := c.Rename(root, c.Root(), []byte("f"), c.Root(), g); return err },
 		"MKDIR":   func() error { _, err := c.Mkdir(root, d.Handle, []byte("n"), &tansyfs.SetAttr{}); return err },
 		"RMDIR":   func() error { _, err := c.Rmdir(root, c.Root(), []byte("d")); return err },
 	} {
@@ -239,10 +280,10 @@ func TestChattr(t *testing.T) {
 		}
 	}
 	chattr(0, "=a", p("f"))
-	if _, _, _, err := c.Write(root, n.Handle, 3, []byte("x"), tansyfs.FileSync); err != tansyfs.ErrPerm {
+	if err := put(3); err != tansyfs.ErrPerm {
 		t.Errorf("WRITE before the end: %v", err)
 	}
-	if _, _, _, err := c.Write(root, n.Handle, 4, []byte("x"), tansyfs.FileSync); err != nil {
+	if err := put(4); err != nil {
 		t.Errorf("WRITE at the end: %v", err)
 	}
 	content(t, p("f"), "datax")
