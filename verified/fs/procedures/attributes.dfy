@@ -458,7 +458,7 @@ module AttributeOps {
   // owner and group, mode, link count, times. The group of a setgid directory is inherited.
   method InitAttr(c: Cred, dp: Bytes, ip: Bytes, mode: uint32, s: uint64, ns: uint32)
     modifies ip
-    requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids
+    requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids && MetaOf(ip.data).marks == 0
     ensures Keeps(old(ip.data), ip.data)
     ensures MetaOf(ip.data) == WithAttr(MetaOf(old(ip.data)),
       Creation.FirstS(WhoOf(c), MetaOf(dp.data), MetaOf(old(ip.data)).ty, mode, N.Time(s, ns)))
