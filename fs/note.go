@@ -29,7 +29,7 @@ func (v *FS) SetNote(name string, value []byte) error {
 	waits := &FS{v.volume, v.id, false, v.inside}
 	var c call
 	return waits.run(&c, exec.LOCAL(), func(t *txn) {
-		localcalls.SetXattr(&c.Call, t, v.dirs, v.root.Ino, v.root.Gen, vn, vv, false, false)
+		localcalls.SetXattr(&c.Call, t, v.dirs, v.root.Ino, v.root.Gen, vn, vv, false, false, true)
 	})
 }
 

@@ -72,7 +72,8 @@ func (v *FS) listXattr(h Handle) ([]byte, error) {
 }
 
 // SetXattr sets an extended attribute. With create it must not be there (else ErrExist); with replace it must be (else
-// ErrNoEnt). The error is ErrNoSpc if all attributes of the file would take more than a block, or if no block is free.
+// ErrNoEnt). The error is ErrNoSpc if all attributes of the file would take more than a block, or if no block is free;
+// ErrPerm if it is immutable or append-only.
 func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error {
 	v.xattrs.some.Store(true)
 	if bytes.Equal(name, capability) {
@@ -82,16 +83,20 @@ func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error 
 	vn, vv := bytesOf(name), bytesOf(value)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
-		localcalls.SetXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace)
+		localcalls.SetXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, false)
 	})
 }
 
-// RemoveXattr removes an extended attribute. The error is ErrNoEnt if the file has none of that name.
-func (v *FS) RemoveXattr(h Handle, name []byte) error {
+// RemoveXattr removes an extended attribute. The error is ErrNoEnt if the file has none of that name, and ErrPerm if it
+// is immutable or append-only.
+func (v *FS) RemoveXattr(h Handle, name []byte) error { return v.removeXattr(h, name, false) }
+
+// removeXattr is RemoveXattr. own: the server does it of itself, so that flags do not forbid it.
+func (v *FS) removeXattr(h Handle, name []byte, own bool) error {
 	vn := bytesOf(name)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
-		localcalls.RemoveXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn)
+		localcalls.RemoveXattr(&c.Call, t, v.dirs, h.Ino, h.Gen, vn, own)
 	})
 }
 
@@ -130,6 +135,9 @@ func (v *FS) capable(h Handle) bool {
 // mayChange tells whether a call that changes h may be answered with success: who is refused must not take anything
 // away.
 func (v *FS) mayChange(who *Cred, h Handle) bool {
+	if flags, err := v.Flags(h); err != nil || flags&FlagImmutable != 0 {
+		return false
+	}
 	if who.UID == 0 {
 		return true
 	}
@@ -138,7 +146,7 @@ func (v *FS) mayChange(who *Cred, h Handle) bool {
 }
 
 func (v *FS) dropCapability(h Handle) {
-	if err := v.Deferring().RemoveXattr(h, capability); err != nil && err != ErrNoEnt && err != ErrStale {
+	if err := v.Deferring().removeXattr(h, capability, true); err != nil && err != ErrNoEnt && err != ErrStale {
 		v.log.Error("a file that is being changed keeps its capabilities", "inode", h.Ino, "err", err)
 	}
 }

@@ -38,6 +38,7 @@ type Volume interface {
 
 	keeper
 	xattrer
+	flagger
 }
 
 // Options say how to mount.

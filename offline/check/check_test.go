@@ -436,7 +436,7 @@ func TestDamage(t *testing.T) {
 		{"device number of a file", field(s.file, 20, 1), "device number 1, 0 of a file of type 1"},
 		{"size of a removed file", field(s.removed, 33, 1), "size 256 of a removed file"},
 		{"nanoseconds", field(s.file, 83, 0xff), "atime has"},
-		{"padding", field(s.file, 92, 1), "unused bytes"},
+		{"marks", field(s.file, 92, 1), "of chattr"},
 		{"huge size", field(s.file, 39, 0x10), "larger than a file can be"},
 		{"smaller size", field(s.file, 34, 1), "lies beyond its end"},
 		{"empty indirect block beyond the end", field(s.file, 136+8*13, number(size-5)...),

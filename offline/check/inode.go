@@ -23,6 +23,8 @@ const (
 	flagKept   = 2 // on the list of kept files, which `parent` links
 	flagsKnown = flagOrphan | flagKept
 
+	marksKnown = 0xf0 // what chattr(1) sets: immutable, append-only, no dump, no atime
+
 	rootIno    = 1
 	orphansIno = 2
 
@@ -34,13 +36,13 @@ const (
 )
 
 type inode struct {
-	ty, mode, nlink, flags             uint32
-	size, used, parent, next           uint64
-	shrink, nent, gen                  uint64
-	uid, gid, major, minor             uint32
-	atime, mtime, ctime, verf          uint64
-	atimens, mtimens, ctimens, padding uint32
-	blks                               [slots]uint64
+	ty, mode, nlink, flags           uint32
+	size, used, parent, next         uint64
+	shrink, nent, gen                uint64
+	uid, gid, major, minor           uint32
+	atime, mtime, ctime, verf        uint64
+	atimens, mtimens, ctimens, marks uint32
+	blks                             [slots]uint64
 }
 
 func u32(b []byte, off int) uint32 { return binary.LittleEndian.Uint32(b[off:]) }
@@ -51,7 +53,7 @@ func parseInode(b []byte) (n inode) {
 	n.major, n.minor, n.flags = u32(b, 20), u32(b, 24), u32(b, 28)
 	n.size, n.used, n.gen = u64(b, 32), u64(b, 40), u64(b, 48)
 	n.atime, n.mtime, n.ctime = u64(b, 56), u64(b, 64), u64(b, 72)
-	n.atimens, n.mtimens, n.ctimens, n.padding = u32(b, 80), u32(b, 84), u32(b, 88), u32(b, 92)
+	n.atimens, n.mtimens, n.ctimens, n.marks = u32(b, 80), u32(b, 84), u32(b, 88), u32(b, 92)
 	n.verf, n.parent, n.next, n.shrink, n.nent = u64(b, 96), u64(b, 104), u64(b, 112), u64(b, 120), u64(b, 128)
 	for k := range n.blks {
 		n.blks[k] = u64(b, 136+8*k)
@@ -235,8 +237,8 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 	if n.gid == noID {
 		wrong("the group is %d, which is no group: clients are shown 65534", n.gid)
 	}
-	if n.padding != 0 {
-		wrong("the unused bytes at 92 are not zeros")
+	if n.marks&^marksKnown != 0 {
+		wrong("the flags %#x, of chattr, are unknown", n.marks&^marksKnown)
 	}
 	if n.flags&^flagsKnown != 0 {
 		wrong("flags %#x are unknown", n.flags&^flagsKnown)

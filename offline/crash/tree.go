@@ -83,6 +83,13 @@ func describe(v *fs.FS, e fs.Entry) (string, error) {
 		}
 		line += " to " + string(b)
 	}
+	flags, err := v.Flags(e.Handle)
+	if err != nil {
+		return "", err
+	}
+	if flags != 0 {
+		line += fmt.Sprintf(" flags %#x", flags)
+	}
 	names, err := v.ListXattr(e.Handle)
 	if err != nil {
 		return "", err

@@ -7,6 +7,7 @@ include "../procedures/kept.dfy"
 include "../procedures/exchange.dfy"
 include "../procedures/whiteout.dfy"
 include "../procedures/xattrs.dfy"
+include "../procedures/flags.dfy"
 
 module LocalCalls {
   import opened Machine
@@ -28,6 +29,7 @@ module LocalCalls {
   import ExchangeOps
   import WhiteoutOps
   import XattrOps
+  import FlagOps
   import N = NfsState
   import L = NfsLocal
   import X = NfsXattr
@@ -286,35 +288,46 @@ module LocalCalls {
     ensures call.result != 0 ==> X.ListErr(AbsOf(d), N.Handle(ino, gen), call.result)
   { call.result, names := XattrOps.List(txn, d, ino, gen); }
 
+  // own: the server's, not for a program: flags do not forbid it
   method SetXattr(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, value: Bytes,
-    create: bool, replace: bool) returns (ghost now: N.Time)
+    create: bool, replace: bool, own: bool) returns (ghost now: N.Time)
     modifies call`result, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data,
-      create, replace, now)
+      create, replace, now) && (own || X.MayHave(old(AbsOf(d)), N.Handle(ino, gen)))
     ensures call.result != 0 ==>
-      X.SetErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, value.data, create, replace, call.result)
+      X.SetErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, value.data, create, replace, call.result) ||
+      (!own && X.FixedErr(old(AbsOf(d)), N.Handle(ino, gen), call.result))
     ensures call.result == NOSPC ==> X.Bare(N.Handle(ino, gen)) ||
       X.Crowded(X.XattrsOf(old(AbsOf(d)), N.Handle(ino, gen))[name.data := value.data]) ||
       Lacking(txn, old(StockOf(txn, d)), Room.XattrNeeds(), call.result)
   {
     var s, ns := Now(txn);
     now := N.Time(s, ns);
+    if !own {
+      call.result := FlagOps.MayHave(txn, d, ino, gen);
+      if call.result != 0 { return; }
+    }
     call.result := XattrOps.Set(txn, d, ino, gen, name, value, create, replace, s, ns);
   }
 
-  method RemoveXattr(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes)
+  method RemoveXattr(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, own: bool)
     returns (ghost now: N.Time)
     modifies call`result, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures Said(txn, now.seconds, now.nanoseconds)
     ensures call.result == 0 ==> Sound(d) && X.RemoveOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data,
-      now)
-    ensures call.result != 0 ==> X.RemoveErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, call.result)
+      now) && (own || X.MayHave(old(AbsOf(d)), N.Handle(ino, gen)))
+    ensures call.result != 0 ==> X.RemoveErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, call.result) ||
+      (!own && X.FixedErr(old(AbsOf(d)), N.Handle(ino, gen), call.result))
   {
     var s, ns := Now(txn);
     now := N.Time(s, ns);
+    if !own {
+      call.result := FlagOps.MayHave(txn, d, ino, gen);
+      if call.result != 0 { return; }
+    }
     call.result := XattrOps.Remove(txn, d, ino, gen, name, s, ns);
   }
 
@@ -326,6 +339,29 @@ module LocalCalls {
   {
     var b := XattrOps.Fetch(txn, d, ino);
     some, call.result := b.U64(0) != 0, 0;
+  }
+
+  // ---- flags ----
+
+  method Flags(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (flags: uint32)
+    modifies call`result
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures call.result == 0 ==> L.FlagsOk(AbsOf(d), N.Handle(ino, gen), flags)
+    ensures call.result != 0 ==> L.FlagsErr(AbsOf(d), N.Handle(ino, gen), call.result)
+  { call.result, flags := FlagOps.Flags(txn, d, ino, gen); }
+
+  method SetFlags(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, flags: uint32)
+    returns (ghost now: N.Time)
+    modifies call`result, d.Repr()
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
+    ensures call.result == 0 ==> Sound(d) && L.SetFlagsOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), flags,
+      now)
+    ensures call.result != 0 ==> L.SetFlagsErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), flags, call.result)
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result := FlagOps.SetFlags(txn, d, c, ino, gen, flags, s, ns);
   }
 
   // ---- what the server does of itself ----

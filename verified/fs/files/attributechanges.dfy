@@ -14,13 +14,13 @@ module AttributeChanges {
   // the attributes a client sees, and an inode with others
   function MetaAttr(m: Meta): N.Attr
   { N.Attr(m.mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), N.Time(m.mtime, m.mtimens),
-    N.Time(m.ctime, m.ctimens)) }
+    N.Time(m.ctime, m.ctimens), m.marks) }
   function WithAttr(m: Meta, a: N.Attr): Meta
   {
     Meta(m.ty, a.mode, a.nlink, a.uid, a.gid, m.major, m.minor, m.flags, m.size, m.gen, a.atime.seconds,
       a.mtime.seconds, a.ctime.seconds,
       a.atime.nanoseconds, a.mtime.nanoseconds, a.ctime.nanoseconds,
-      m.verf, m.parent, m.next, m.shrink, m.nent, m.used)
+      m.verf, m.parent, m.next, m.shrink, m.nent, m.used, a.flags)
   }
 
   // the time of a change made when the clock showed s, ns

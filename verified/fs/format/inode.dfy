@@ -7,7 +7,8 @@
 //  32 size u64   bytes
 //  40 used u64   blocks of data in the tree, those that were cut off and still have to be freed as well
 //  48 gen u64    generation: a new one each time the inode is allocated
-//  56 atime 64 mtime 72 ctime u64 (seconds)  80 atimens 84 mtimens 88 ctimens u32 (nanoseconds)  92 zero
+//  56 atime 64 mtime 72 ctime u64 (seconds)  80 atimens 84 mtimens 88 ctimens u32 (nanoseconds)
+//  92 marks u32  what chattr(1) sets, with Linux's numbers: 16 immutable 32 append-only 64 no dump 128 no atime
 //  96 verf u64   verifier of an exclusive CREATE
 // 104 parent u64 directories: the inode of ".."
 // 112 next u64   the orphan list
@@ -25,7 +26,7 @@ module InodeFormat {
     flags: uint32,
     size: uint64, gen: uint64, atime: uint64, mtime: uint64, ctime: uint64, atimens: uint32, mtimens: uint32,
       ctimens: uint32,
-    verf: uint64, parent: uint64, next: uint64, shrink: uint64, nent: uint64, used: uint64)
+    verf: uint64, parent: uint64, next: uint64, shrink: uint64, nent: uint64, used: uint64, marks: uint32)
   datatype Inode = Inode(meta: Meta, blks: seq<uint64>)
 
   function Slots(s: seq<byte>, n: nat): (r: seq<uint64>)
@@ -39,7 +40,7 @@ module InodeFormat {
   {
     Meta(U32At(s, 0), U32At(s, 4), U32At(s, 8), U32At(s, 12), U32At(s, 16), U32At(s, 20), U32At(s, 24), U32At(s, 28),
       U64At(s, 32), U64At(s, 48), U64At(s, 56), U64At(s, 64), U64At(s, 72), U32At(s, 80), U32At(s, 84), U32At(s, 88),
-      U64At(s, 96), U64At(s, 104), U64At(s, 112), U64At(s, 120), U64At(s, 128), U64At(s, 40))
+      U64At(s, 96), U64At(s, 104), U64At(s, 112), U64At(s, 120), U64At(s, 128), U64At(s, 40), U32At(s, 92))
   }
 
   function {:opaque} Parse(s: seq<byte>): (i: Inode)
@@ -66,8 +67,9 @@ module InodeFormat {
   function WithVerf(m: Meta, v: uint64): Meta { m.(verf := v) }
   function WithRdev(m: Meta, a: uint32, b: uint32): Meta { m.(major := a, minor := b) }
   function WithMode(m: Meta, x: uint32): Meta { m.(mode := x) }
+  function WithMarks(m: Meta, x: uint32): Meta { m.(marks := x) }
   // the attributes of an inode just allocated (ty != 0) or just freed (ty == 0)
-  function NewMeta(t: uint32, g: uint64): Meta { Meta(t, 0,0,0,0,0,0,0, 0, g, 0,0,0,0,0,0,0,0,0,0,0,0) }
+  function NewMeta(t: uint32, g: uint64): Meta { Meta(t, 0,0,0,0,0,0,0, 0, g, 0,0,0,0,0,0,0,0,0,0,0,0, 0) }
 
   lemma ParseZeros()
     ensures Parse(Zeros(256)).meta == NewMeta(0, 0)
@@ -94,6 +96,8 @@ module InodeFormat {
   { reveal Parse(); x := b.U32(16); }
   method GetFlags(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == MetaOf(b.data).flags
   { reveal Parse(); x := b.U32(28); }
+  method GetMarks(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == MetaOf(b.data).marks
+  { reveal Parse(); x := b.U32(92); }
   method GetSize(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).size
   { reveal Parse(); x := b.U64(32); }
   method GetGen(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).gen
@@ -174,6 +178,12 @@ module InodeFormat {
     ensures |b.data| == 256
     ensures Parse(b.data) == (var i := Parse(old(b.data)); i.(meta := i.meta.(flags := x)))
   { reveal Parse(); Put32(b, 28, x); assert Slots(b.data, 15) == Slots(old(b.data), 15); }
+  method SetMarks(b: Bytes, x: uint32)
+    modifies b
+    requires |b.data| == 256
+    ensures |b.data| == 256
+    ensures Parse(b.data) == (var i := Parse(old(b.data)); i.(meta := i.meta.(marks := x)))
+  { reveal Parse(); Put32(b, 92, x); assert Slots(b.data, 15) == Slots(old(b.data), 15); }
   method SetRdev(b: Bytes, maj: uint32, min: uint32)
     modifies b
     requires |b.data| == 256

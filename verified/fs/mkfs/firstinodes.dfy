@@ -15,7 +15,7 @@ module FirstInodes {
   predicate IsEmpty(b: seq<byte>, m: Meta)
   { |b| == 256 && Parse(b).meta == m && forall k: int | 0 <= k < 15 :: Parse(b).blks[k] == 0 }
   function RootMeta(mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32): Meta
-  { Meta(2, mode, 2, uid, gid, 0, 0, 0, 0, 1, s, s, s, ns, ns, ns, 0, 1, 0, 0, 0, 0) }
+  { Meta(2, mode, 2, uid, gid, 0, 0, 0, 0, 1, s, s, s, ns, ns, ns, 0, 1, 0, 0, 0, 0, 0) }
   // what inode i is, if the root directory has the attributes m
   function FirstMeta(m: Meta, i: int): Meta { if i == 1 then m else if i == 2 then NewMeta(8, 1) else NewMeta(0, 0) }
   predicate Table(b: seq<byte>, m: Meta)

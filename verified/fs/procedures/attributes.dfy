@@ -143,7 +143,8 @@ module AttributeOps {
       C.SetAcces(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a))
     ensures var m := MetaOf(ip.data); st != 0 ==> C.SetErr(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a), st)
   {
-    st := 0;
+    st := MayAtAll(ip, a);
+    if st != 0 { return; }
     var own := IsOwner(c, ip);
     if a.hasMode && !own { st := PERM; return; }
     if a.hasUid && c.uid != 0 {
@@ -160,6 +161,19 @@ module AttributeOps {
       var w := MayData(c, ip, MAYWRITE);
       if !w { st := ACCES; }
     }
+  }
+
+  // do flags let anybody set these attributes?
+  method MayAtAll(ip: Bytes, a: Sattr) returns (st: uint32)
+    requires |ip.data| == 256
+    ensures var flags := MetaOf(ip.data).marks;
+      st == if (P.IsImmutable(flags) ==> SattrOf(a) == N.NoSattr()) &&
+        (P.IsAppendOnly(flags) ==> C.OnlyTouches(SattrOf(a))) then 0 else PERM
+  {
+    st := 0;
+    var immutable, append := Fixed(ip);
+    if immutable && !a.Empty() { st := PERM; }
+    if append && (a.hasMode || a.hasUid || a.hasGid || a.hasSize || a.atimeHow == 2 || a.mtimeHow == 2) { st := PERM; }
   }
 
   function WithTimes(m: Meta, a: N.Time, t: N.Time): Meta
@@ -192,7 +206,7 @@ module AttributeOps {
     ensures var gid := if s.gid.Some? then s.gid.x else a.gid;
       C.Applied(c, ty, a, s, now) == N.Attr(NewMode(c, ty, a.mode, gid, s), a.nlink,
         if s.uid.Some? then s.uid.x else a.uid, gid,
-        C.TimeAs(s.atime, a.atime, now), C.TimeAs(s.mtime, if s.size.Some? then now else a.mtime, now), now)
+        C.TimeAs(s.atime, a.atime, now), C.TimeAs(s.mtime, if s.size.Some? then now else a.mtime, now), now, a.flags)
   { }
 
   // owner, group and mode of a
@@ -444,7 +458,7 @@ module AttributeOps {
   // owner and group, mode, link count, times. The group of a setgid directory is inherited.
   method InitAttr(c: Cred, dp: Bytes, ip: Bytes, mode: uint32, s: uint64, ns: uint32)
     modifies ip
-    requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids
+    requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids && MetaOf(ip.data).marks == 0
     ensures Keeps(old(ip.data), ip.data)
     ensures MetaOf(ip.data) == WithAttr(MetaOf(old(ip.data)),
       Creation.FirstS(WhoOf(c), MetaOf(dp.data), MetaOf(old(ip.data)).ty, mode, N.Time(s, ns)))

@@ -70,14 +70,13 @@ module CreateOps {
       if !keep { st := EXIST; }
       return;
     }
-    var w := May(c, dir, MAYWRITE);
-    assert w <==> C.Can(who, dn, P.EXEC + P.WRITE);
-    if !w { st := ACCES; }
+    st := Deny(c, dir, MAYWRITE);
+    assert st == 0 <==> C.Can(who, dn, P.EXEC + P.WRITE);
   }
   predicate EntryErr(n: N.Node, c: P.Caller, name: seq<byte>, keep: bool, st: uint32)
     requires n.body.Dir?
-  { if !C.Can(c, n, P.EXEC) then st == ACCES else if name in n.body.names then st == EXIST && !keep else st == ACCES &&
-    !C.Can(c, n, P.EXEC + P.WRITE) }
+  { if !C.Can(c, n, P.EXEC) then st == ACCES else if name in n.body.names then st == EXIST && !keep else
+    st == C.Denial(n) && !C.Can(c, n, P.EXEC + P.WRITE) }
   predicate VacantErr(f: N.FS, c: P.Caller, h: N.Handle, name: seq<byte>, bad: uint32, a: N.Sattr, keep: bool,
     st: uint32)
   {
@@ -373,14 +372,14 @@ module CreateOps {
     N.IsFile(pre, ino) && N.Live(post, N.Handle(ino, gen)) && na == N.FattrOf(ino, post.nodes[ino]) &&
     if how == 2 then verf != 0 && pre.nodes[ino].body.verf == verf && post == pre
     else if !sized then post == pre
-    else C.CanWriteData(c, pre.nodes[ino]) && C.Set(pre, post, c, ino, N.OnlySize(size), now)
+    else C.CanCutData(c, pre.nodes[ino]) && C.Set(pre, post, c, ino, N.OnlySize(size), now)
   }
   predicate ReuseErr(pre: N.FS, c: P.Caller, ino: uint64, how: uint32, sized: bool, size: uint64, verf: uint64,
     st: uint32)
   {
     (st == EXIST && (!N.IsFile(pre, ino) || (how == 2 && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
     (N.IsFile(pre, ino) && how == 0 && sized &&
-      ((st == ACCES && !C.CanWriteData(c, pre.nodes[ino])) ||
+      ((st == C.CutDenial(pre.nodes[ino]) && !C.CanCutData(c, pre.nodes[ino])) ||
         (st == SHRINKFIRST && size as int > |pre.nodes[ino].body.data|)))
   }
 
@@ -414,8 +413,8 @@ module CreateOps {
       return;
     }
     if !a.hasSize { return; }
-    var may := MayData(c, node, MAYWRITE);
-    if !may { st := ACCES; return; }
+    st := DenyData(c, node, true);
+    if st != 0 { return; }
     st, later := Resize(txn, d, ino, a.size);
     if st != 0 { return; }
     ghost var r := d.fs.metas;
@@ -435,7 +434,7 @@ module CreateOps {
     ghost var t := N.Stamp(now, MetaAttr(m).ctime);
     ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, t), m.mode;
     assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens),
-      t, t);
+      t, t, m.marks);
     assert MetaOf(node.data) == WithVerf(WithAttr(m, e), 0);
     SetattrEffect(w, d.fs.geometry, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, sa, now,
       sh,

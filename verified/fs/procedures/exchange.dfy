@@ -48,11 +48,12 @@ module ExchangeOps {
     SeeNode(d, fino);
     SeeNode(d, tino);
     done, one, oneDir, other, otherDir := false, 0, false, 0, false;
-    var wf := May(c, fdir, MAYWRITE + MAYEXEC);
-    var wt := May(c, tdir, MAYWRITE + MAYEXEC);
-    assert wf <==> C.Can(w, f.nodes[fino], P.EXEC + P.WRITE);
-    assert wt <==> C.Can(w, f.nodes[tino], P.EXEC + P.WRITE);
-    if !wf || !wt { st := ACCES; return; }
+    st := Deny(c, fdir, MAYWRITE + MAYEXEC);
+    assert st == 0 <==> C.Can(w, f.nodes[fino], P.EXEC + P.WRITE);
+    if st != 0 { return; }
+    st := Deny(c, tdir, MAYWRITE + MAYEXEC);
+    assert st == 0 <==> C.Can(w, f.nodes[tino], P.EXEC + P.WRITE);
+    if st != 0 { return; }
     var there: bool;
     there, one := d.Lookup(txn, fino, fname, true);
     if !there { st := NOENT; return; }
@@ -68,7 +69,7 @@ module ExchangeOps {
   predicate CheckBothErr(f: N.FS, w: P.Caller, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, st: uint32)
     requires N.IsDir(f, fd) && N.IsDir(f, td)
   {
-    (st == ACCES && !CanBoth(f, w, fd, td)) || (st == NOENT && !L.BothThere(f, fd, fn, td, tn)) ||
+    CannotBoth(f, w, fd, td, st) || (st == NOENT && !L.BothThere(f, fd, fn, td, tn)) ||
     (L.BothThere(f, fd, fn, td, tn) && f.nodes[fd].body.names[fn] != f.nodes[td].body.names[tn] &&
       (L.LeaveErr(f, w, fd, fn, td, st) || L.LeaveErr(f, w, td, tn, fd, st)))
   }

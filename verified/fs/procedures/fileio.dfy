@@ -117,10 +117,14 @@ module FileOps {
     var ty := GetTy(ip);
     if ty != REG { st := INVAL; return; }
     if off > MAXFILE || len > MAXFILE - off { st := FBIG; return; }
-    var w := MayData(c, ip, MAYWRITE);
-    if !w { st := ACCES; return; }
-    if len == 0 { after := ip; return; }
+    st := DenyData(c, ip, false);
+    if st != 0 { return; }
     var size := GetSize(ip);
+    if off != size {
+      var immutable, append := Fixed(ip);
+      if append { st := PERM; return; }
+    }
+    if len == 0 { after := ip; return; }
     var shrink := GetShrink(ip);
     if shrink != 0 && off + len > size { st := SHRINKFIRST; return; }
     st, after := Put(txn, d, c, ino, gen, off, src, so, len, s, ns);

@@ -195,6 +195,8 @@ module KeptOps {
     var dir: Bytes?;
     st, dir := OpenDirHandle(txn, d, dino, dgen, false);
     if st != 0 { return; }
+    var immutable, append := Fixed(dir);
+    if immutable { st := PERM; return; }
     st := AttributeOps.ArgStatus(a);
     if st != 0 { return; }
     if Unfit(g, ms) { IsWorn(d); }

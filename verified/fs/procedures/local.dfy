@@ -270,8 +270,8 @@ module LocalOps {
     var ty := GetTy(ip);
     if ty != REG || len == 0 { st := INVAL; return; }
     if off > MAXFILE || len > MAXFILE - off { st := FBIG; return; }
-    var w := MayData(c, ip, MAYWRITE);
-    if !w { st := ACCES; return; }
+    st := DenyData(c, ip, false);
+    if st != 0 { return; }
     var size := GetSize(ip);
     var shrink := GetShrink(ip);
     if shrink != 0 && off + len > size { st := SHRINKFIRST; return; }
@@ -308,8 +308,8 @@ module LocalOps {
     if st != 0 { return; }
     var ty := GetTy(ip);
     if ty != REG || hi <= lo { st := INVAL; return; }
-    var w := MayData(c, ip, MAYWRITE);
-    if !w { st := ACCES; return; }
+    st := DenyData(c, ip, true);
+    if st != 0 { return; }
     var size := GetSize(ip);
     var top := (size + 4095) / 4096;
     var n := if hi < top then hi else top;

@@ -87,8 +87,20 @@ module Permissions {
     Numbers32(s[4..])
   }
 
-  predicate MayS(w: P.Caller, m: Meta, want: uint32) { P.May(w, m.ty, m.mode, m.uid, m.gid, want) }
-  predicate MayDataS(w: P.Caller, m: Meta, want: uint32) { P.MayData(w, m.ty, m.mode, m.uid, m.gid, want) }
+  // the rights that mode and flags leave
+  predicate Unbarred(m: Meta, want: uint32) { want / 2 % 2 == 1 ==> !P.IsImmutable(m.marks) }
+  predicate MayS(w: P.Caller, m: Meta, want: uint32)
+  { P.May(w, m.ty, m.mode, m.uid, m.gid, want) && Unbarred(m, want) }
+  predicate MayDataS(w: P.Caller, m: Meta, want: uint32)
+  { P.MayData(w, m.ty, m.mode, m.uid, m.gid, want) && Unbarred(m, want) }
+  function DenialS(m: Meta): uint32 { if P.IsImmutable(m.marks) then PERM else ACCES }
+  predicate FixedS(m: Meta) { P.IsImmutable(m.marks) || P.IsAppendOnly(m.marks) }
+  // may the entry of m leave the directory dm? 0, or why not
+  function RefusalS(w: P.Caller, dm: Meta, m: Meta): uint32
+  {
+    if FixedS(m) || P.IsAppendOnly(dm.marks) then PERM
+    else if P.StickyRefuses(w, dm.mode, dm.uid, m.uid) then ACCES else 0
+  }
 
   // the error for a name that no procedure accepts; 0: legal
   function NameS(n: seq<byte>): (st: uint32)
@@ -151,6 +163,33 @@ module Permissions {
   {
     var p := Granted(c, ip);
     ok := (want % 2 == 0 || p % 2 == 1) && (want / 2 % 2 == 0 || p / 2 % 2 == 1) && (want / 4 == 0 || p / 4 == 1);
+    if ok && want / 2 % 2 == 1 {
+      var flags := GetMarks(ip);
+      ok := flags / 16 % 2 == 0;
+    }
+  }
+  // May, as a status
+  method Deny(c: Cred, ip: Bytes, want: uint32) returns (st: uint32)
+    requires |ip.data| == 256 && 0 <= want < 8
+    ensures st == if MayS(WhoOf(c), MetaOf(ip.data), want) then 0 else DenialS(MetaOf(ip.data))
+  {
+    var ok := May(c, ip, want);
+    if ok { return 0; }
+    st := Denial(ip);
+  }
+  method Denial(ip: Bytes) returns (st: uint32)
+    requires |ip.data| == 256
+    ensures st == DenialS(MetaOf(ip.data))
+  {
+    var flags := GetMarks(ip);
+    st := if flags / 16 % 2 == 1 then PERM else ACCES;
+  }
+  method Fixed(ip: Bytes) returns (immutable: bool, append: bool)
+    requires |ip.data| == 256
+    ensures (immutable <==> P.IsImmutable(MetaOf(ip.data).marks)) && (append <==> P.IsAppendOnly(MetaOf(ip.data).marks))
+  {
+    var flags := GetMarks(ip);
+    immutable, append := flags / 16 % 2 == 1, flags / 32 % 2 == 1;
   }
 
   // May, or the caller owns it: for the data of files
@@ -159,8 +198,23 @@ module Permissions {
     ensures ok <==> MayDataS(WhoOf(c), MetaOf(ip.data), want)
   {
     var u := GetUid(ip);
-    if c.uid == u { ok := true; return; }
+    if c.uid == u {
+      var flags := GetMarks(ip);
+      ok := want / 2 % 2 == 0 || flags / 16 % 2 == 0;
+      return;
+    }
     ok := May(c, ip, want);
+  }
+  // may the data of a file be changed? cut: taken away or replaced
+  method DenyData(c: Cred, ip: Bytes, cut: bool) returns (st: uint32)
+    requires |ip.data| == 256
+    ensures var m := MetaOf(ip.data); st == if cut && FixedS(m) then PERM
+      else if MayDataS(WhoOf(c), m, MAYWRITE) then 0 else DenialS(m)
+  {
+    var immutable, append := Fixed(ip);
+    if immutable || (cut && append) { return PERM; }
+    var ok := MayData(c, ip, MAYWRITE);
+    st := if ok then 0 else ACCES;
   }
 
   method IsOwner(c: Cred, ip: Bytes) returns (ok: bool)
@@ -171,6 +225,17 @@ module Permissions {
     ok := c.uid == 0 || c.uid == u;
   }
 
+  // May the entry of ip be removed from directory dp, or renamed there?
+  method Refusal(c: Cred, dp: Bytes, ip: Bytes) returns (st: uint32)
+    requires |dp.data| == 256 && |ip.data| == 256
+    ensures st == RefusalS(WhoOf(c), MetaOf(dp.data), MetaOf(ip.data))
+  {
+    var immutable, append := Fixed(ip);
+    var dirImmutable, dirAppend := Fixed(dp);
+    if immutable || append || dirAppend { return PERM; }
+    var sticky := Sticky(c, dp, ip);
+    st := if sticky then ACCES else 0;
+  }
   // In a sticky directory only root, its owner and the entry's owner remove or rename an entry.
   method Sticky(c: Cred, dp: Bytes, ip: Bytes) returns (refuse: bool)
     requires |dp.data| == 256 && |ip.data| == 256
@@ -192,17 +257,20 @@ module Permissions {
   // The ACCESS3 bits the caller has: 1 READ, 2 LOOKUP, 4 MODIFY, 8 EXTEND, 16 DELETE, 32 EXECUTE.
   method AccessBits(c: Cred, ip: Bytes) returns (bits: uint32)
     requires |ip.data| == 256
-    ensures var m := MetaOf(ip.data); bits < 64 && bits == P.AccessBits(WhoOf(c), m.ty, m.mode, m.uid, m.gid)
+    ensures var m := MetaOf(ip.data); bits < 64 &&
+      bits == P.AccessBits(WhoOf(c), m.ty, m.mode, m.uid, m.gid, m.marks)
   {
     var p := Granted(c, ip);
     var ty := GetTy(ip);
+    var immutable, append := Fixed(ip);
+    var write := p / 2 % 2 == 1 && !immutable;
     bits := 0;
     if p / 4 == 1 { bits := 1; }
     if ty == DIR {
       if p % 2 == 1 { bits := bits + 2; }
-      if p % 2 == 1 && p / 2 % 2 == 1 { bits := bits + 28; }
+      if p % 2 == 1 && write { bits := bits + 28; }
     } else {
-      if p / 2 % 2 == 1 { bits := bits + 12; }
+      if write { bits := bits + 12; }
       if p % 2 == 1 { bits := bits + 32; }
     }
   }

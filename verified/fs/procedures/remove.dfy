@@ -38,7 +38,7 @@ module RemoveOps {
       (ino in d.dirs <==> MetaOf(ip.data).ty == DIR)
     ensures if name.data !in d.dirs[dino] then st == NOENT
       else d.dirs[dino][name.data] in d.fs.metas &&
-        st == (if Refused(WhoOf(c), MetaOf(dir.data), d.fs.metas[d.dirs[dino][name.data]]) then ACCES else 0)
+        st == RefusalS(WhoOf(c), MetaOf(dir.data), d.fs.metas[d.dirs[dino][name.data]])
   {
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, true);
@@ -46,10 +46,8 @@ module RemoveOps {
     NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
     st, ip := OpenEntry(txn, d, ino, true);
     if st != 0 { return; }
-    var no := Sticky(c, dir, ip);
-    if no { st := ACCES; }
+    st := Refusal(c, dir, ip);
   }
-  predicate Refused(c: P.Caller, dm: Meta, m: Meta) { P.StickyRefuses(c, dm.mode, dm.uid, m.uid) }
 
   // sub: RMDIR, else REMOVE. later: the background has work
   method Remove(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
@@ -73,8 +71,8 @@ module RemoveOps {
     st, before, dots := OpenDir(txn, d, dino, dgen, name, true);
     if st != 0 { return; }
     if dots != 0 { st := if sub && dots == 2 then EXIST else INVAL; return; }
-    var w := May(c, before, MAYWRITE + MAYEXEC);
-    if !w { st := ACCES; return; }
+    st := Deny(c, before, MAYWRITE + MAYEXEC);
+    if st != 0 { return; }
     var ino: uint64;
     var ip: Bytes;
     st, ino, ip := Victim(txn, d, c, dino, before, name);
@@ -181,9 +179,11 @@ module RemoveOps {
     if !x { st := ACCES; return; }
     var found, other, hint := d.LookupHint(txn, dino, name, true);
     if found { st := EXIST; return; }
-    var w := May(c, before, MAYWRITE);
-    assert w <==> C.Can(who, dn, P.EXEC + P.WRITE);
-    if !w { st := ACCES; return; }
+    st := Deny(c, before, MAYWRITE);
+    assert st == 0 <==> C.Can(who, dn, P.EXEC + P.WRITE);
+    if st != 0 { return; }
+    var immutable, append := Fixed(ip);
+    if immutable || append { st := PERM; return; }
     var nl := GetNlink(ip);
     if nl >= MAXLINK { st := MLINK; return; }
     var np: Bytes?;

@@ -122,11 +122,9 @@ module RenameOps {
     var ip: Bytes;
     st, ip := OpenEntry(txn, d, dst, true);
     var ty := GetTy(ip);
-    var no := Sticky(c, tdir, ip);
-    ghost var mode, uid, own := f.nodes[tino].attr.mode, f.nodes[tino].attr.uid, f.nodes[dst].attr.uid;
-    assert no <==> P.StickyRefuses(WhoOf(c), mode, uid, own);
-    assert no <==> C.Refuses(WhoOf(c), f.nodes[tino], f.nodes[dst]);
-    if no { st := ACCES; return; }
+    st := Refusal(c, tdir, ip);
+    assert st != 0 <==> C.Refuses(WhoOf(c), f.nodes[tino], f.nodes[dst]);
+    if st != 0 { return; }
     if dir && ty != DIR { st := NOTDIR; return; }
     if !dir && ty == DIR { st := ISDIR; return; }
     if dir {
@@ -157,11 +155,9 @@ module RenameOps {
     var ip: Bytes;
     st, ip := OpenEntry(txn, d, src, true);
     var ty := GetTy(ip);
-    var no := Sticky(c, fdir, ip);
-    ghost var mode, uid, own := f.nodes[fino].attr.mode, f.nodes[fino].attr.uid, f.nodes[src].attr.uid;
-    assert no <==> P.StickyRefuses(WhoOf(c), mode, uid, own);
-    assert no <==> C.Refuses(WhoOf(c), f.nodes[fino], f.nodes[src]);
-    if no { st := ACCES; return; }
+    st := Refusal(c, fdir, ip);
+    assert st != 0 <==> C.Refuses(WhoOf(c), f.nodes[fino], f.nodes[src]);
+    if st != 0 { return; }
     if ty == DIR {
       dir := true;
       var below: bool;
@@ -178,8 +174,8 @@ module RenameOps {
     requires fd in f.nodes && td in f.nodes && src in f.nodes
   {
     var dir := f.nodes[src].body.Dir?;
-    (C.Refuses(w, f.nodes[fd], f.nodes[src]) && st == ACCES) ||
-      (dir && fd != td && !C.Can(w, f.nodes[src], P.WRITE) && st == ACCES) ||
+    (C.Refuses(w, f.nodes[fd], f.nodes[src]) && st == C.Refusal(f.nodes[fd], f.nodes[src])) ||
+      (dir && fd != td && !C.Can(w, f.nodes[src], P.WRITE) && st == C.Denial(f.nodes[src])) ||
     (st == INVAL && dir && R.Below(f, td, src)) || (st == SERVERFAULT && dir && R.TooDeep(f, td))
   }
 
@@ -207,11 +203,12 @@ module RenameOps {
     SeeNode(d, fino);
     SeeNode(d, tino);
     done, src, dir, found, dst := false, 0, false, false, 0;
-    var wf := May(c, fdir, MAYWRITE + MAYEXEC);
-    var wt := May(c, tdir, MAYWRITE + MAYEXEC);
-    assert wf <==> C.Can(w, f.nodes[fino], P.EXEC + P.WRITE);
-    assert wt <==> C.Can(w, f.nodes[tino], P.EXEC + P.WRITE);
-    if !wf || !wt { st := ACCES; return; }
+    st := Deny(c, fdir, MAYWRITE + MAYEXEC);
+    assert st == 0 <==> C.Can(w, f.nodes[fino], P.EXEC + P.WRITE);
+    if st != 0 { return; }
+    st := Deny(c, tdir, MAYWRITE + MAYEXEC);
+    assert st == 0 <==> C.Can(w, f.nodes[tino], P.EXEC + P.WRITE);
+    if st != 0 { return; }
     var there: bool;
     there, src := d.Lookup(txn, fino, fname, true);
     if !there { st := NOENT; return; }
@@ -227,10 +224,13 @@ module RenameOps {
   predicate CanBoth(f: N.FS, w: P.Caller, fd: uint64, td: uint64)
     requires fd in f.nodes && td in f.nodes
   { C.Can(w, f.nodes[fd], P.EXEC + P.WRITE) && C.Can(w, f.nodes[td], P.EXEC + P.WRITE) }
+  predicate CannotBoth(f: N.FS, w: P.Caller, fd: uint64, td: uint64, st: uint32)
+    requires fd in f.nodes && td in f.nodes
+  { R.CannotErr(w, f.nodes[fd], st) || R.CannotErr(w, f.nodes[td], st) }
   predicate CheckErr(f: N.FS, w: P.Caller, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, st: uint32)
     requires N.IsDir(f, fd) && N.IsDir(f, td)
   {
-    (st == ACCES && !CanBoth(f, w, fd, td)) || (st == NOENT && fn !in f.nodes[fd].body.names) ||
+    CannotBoth(f, w, fd, td, st) || (st == NOENT && fn !in f.nodes[fd].body.names) ||
     (fn in f.nodes[fd].body.names && !(tn in f.nodes[td].body.names &&
       f.nodes[fd].body.names[fn] == f.nodes[td].body.names[tn]) && R.MoveErr(f, w, fd, fn, td, tn, st))
   }

@@ -54,7 +54,8 @@ module WhiteoutOps {
     now: N.Time, fw: N.Wcc, tw: N.Wcc)
     requires R.RenameOk(f, g, c, fh, fname, th, tname, now, fw, tw)
     ensures N.LiveDir(g, fh) && g.nodes[fh.ino].attr.mode == f.nodes[fh.ino].attr.mode && N.Proper(fname) &&
-      g.nodes[fh.ino].attr.uid == f.nodes[fh.ino].attr.uid && g.nodes[fh.ino].attr.gid == f.nodes[fh.ino].attr.gid
+      g.nodes[fh.ino].attr.uid == f.nodes[fh.ino].attr.uid && g.nodes[fh.ino].attr.gid == f.nodes[fh.ino].attr.gid &&
+      g.nodes[fh.ino].attr.flags == f.nodes[fh.ino].attr.flags
     ensures fname in g.nodes[fh.ino].body.names <==> R.SameFile(f, fh, fname, th, tname)
     ensures fname in g.nodes[fh.ino].body.names ==> g == f
   { }

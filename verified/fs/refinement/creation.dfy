@@ -20,7 +20,8 @@ module Creation {
   // the attributes of a new object in a directory with the attributes dm (NfsMake.FirstAttr)
   function FirstS(c: P.Caller, dm: Meta, ty: uint32, mode: uint32, now: N.Time): N.Attr
   {
-    N.Attr(mode, if ty == N.NF3DIR then 2 else 1, c.uid, if P.IsSetgid(dm.mode) then dm.gid else c.gid, now, now, now)
+    N.Attr(mode, if ty == N.NF3DIR then 2 else 1, c.uid, if P.IsSetgid(dm.mode) then dm.gid else c.gid, now, now, now,
+      0)
   }
   // the inode that is made
   function Born(c: P.Caller, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64,

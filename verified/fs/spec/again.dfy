@@ -10,8 +10,8 @@ module AgainFacts {
   // Directory 1 with the entries `names`; file 5 is the 3rd use of its number and has ctime t.
   function Vol(names: map<Name, uint64>, t: Time): FS
   {
-    FS(map[1 := Node(Attr(493, 2, 0, 0, t, t, t), Dir(names, map[], 1, 4096), 0),
-      5 := Node(Attr(493, 2, 0, 0, t, t, t), Dir(map[], map[], 1, 4096), 0)],
+    FS(map[1 := Node(Attr(493, 2, 0, 0, t, t, t, 0), Dir(names, map[], 1, 4096), 0),
+      5 := Node(Attr(493, 2, 0, 0, t, t, t, 0), Dir(map[], map[], 1, 4096), 0)],
       map[1 := 1, 5 := 3], map[])
   }
   const d: Name := [100]

@@ -54,14 +54,14 @@ module NfsLocal {
   }
   function WrittenAttr(c: Caller, was: Attr, now: Time): Attr
   { var t := Stamp(now, was.ctime); Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid,
-    was.gid, was.atime, t, t) }
+    was.gid, was.atime, t, t, was.flags) }
   predicate AllocateErr(pre: FS, c: Caller, h: Handle, off: uint64, len: uint64, st: uint32)
   {
     HandleErr(pre, h, st) ||
     (Live(pre, h) && var n := pre.nodes[h.ino];
       (st == NFS3ERR_INVAL && (!n.body.File? || len == 0)) ||
       (st == NFS3ERR_FBIG && off as int + len as int > FILEMAX) ||
-      (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)) ||
+      (st == Denial(n) && n.body.File? && !CanWriteData(c, n)) ||
       (n.body.File? && ((Full(st) && !(Blocks(off as int, len as int) <= n.body.held)) ||
         (st == SHRINKFIRST && off as int + len as int > |n.body.data|))))
   }
@@ -72,7 +72,7 @@ module NfsLocal {
   predicate PunchOk(pre: FS, post: FS, c: Caller, h: Handle, lo: uint64, hi: uint64, at: uint64, now: Time)
   {
     Live(pre, h) && var n := pre.nodes[h.ino];
-    n.body.File? && CanWriteData(c, n) && lo < hi && lo <= at && at < hi &&
+    n.body.File? && CanCutData(c, n) && lo < hi && lo <= at && at < hi &&
       post == Put(pre, h.ino, Punched(c, n, at as int, hi as int, now))
   }
   function Punched(c: Caller, n: Node, lo: int, hi: int, now: Time): Node
@@ -92,7 +92,7 @@ module NfsLocal {
     HandleErr(pre, h, st) ||
     (Live(pre, h) && var n := pre.nodes[h.ino];
       (st == NFS3ERR_INVAL && (!n.body.File? || hi <= lo)) ||
-        (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)))
+        (st == CutDenial(n) && n.body.File? && !CanCutData(c, n)))
   }
 
   // ---- open files ----
@@ -128,16 +128,22 @@ module NfsLocal {
   { KeepErr(pre, h, st) || (MayKeep(pre, h) && RenameErr(Keeping(pre, h.ino, now), c, fh, fname, th, tname, st)) }
 
   // open(2) with O_TMPFILE: a file as CREATE makes it in a directory, but without a name, and kept. na: its attributes.
-  // The kernel has asked whether the caller may write in the directory, which does not change.
+  // The kernel has asked whether the caller may write in the directory, which does not change; of its flags the kernel
+  // knows nothing.
   predicate TmpfileOk(pre: FS, post: FS, c: Caller, dh: Handle, s: Sattr, now: Time, h: Handle, na: Fattr)
   {
-    LiveDir(pre, dh) && ArgsOk(s) && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
+    LiveDir(pre, dh) && !Immutable(pre.nodes[dh.ino]) && ArgsOk(s) &&
+      2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
       h.gen as int == pre.gens[h.ino] as int + 1 &&
     var n := NewFile(c, pre.nodes[dh.ino], 0, s, 0, now);
     post == FS(pre.nodes[h.ino := n], pre.gens[h.ino := h.gen], pre.xattrs) && Kept(post, h.ino) &&
       na == FattrOf(h.ino, n)
   }
-  predicate TmpfileErr(pre: FS, dh: Handle, s: Sattr, st: uint32) { DirErr(pre, dh, st) || ArgErr(s, st) || Full(st) }
+  predicate TmpfileErr(pre: FS, dh: Handle, s: Sattr, st: uint32)
+  {
+    DirErr(pre, dh, st) || ArgErr(s, st) || Full(st) ||
+    (st == NFS3ERR_PERM && LiveDir(pre, dh) && Immutable(pre.nodes[dh.ino]))
+  }
 
   // The last close: the file is not kept any more, and gone if it has no name. NOENT: the list of kept files was not
   // searched from its beginning, and the file was not found.
@@ -153,6 +159,38 @@ module NfsLocal {
     if more then exists i: uint64 {:trigger Kept(pre, i)} ::
       Kept(pre, i) && post == FS(Dropped(pre.nodes, i, now), pre.gens, pre.xattrs)
     else post == pre && NoneKept(pre)
+  }
+
+  // ---- flags ----
+  // What chattr(1) sets and lsattr(1) shows (ioctl(2) with FS_IOC_SETFLAGS and FS_IOC_GETFLAGS), with the numbers of
+  // Linux: immutable and append-only, which nfs3.s.dfy obeys; and two that change nothing here: no dump, for programs
+  // that make backups, and no atime, which no file's is ever updated for.
+  ghost const NODUMP: uint32 := 64   ghost const NOATIME: uint32 := 128
+  ghost const ALLFLAGS: uint32 := IMMUTABLE + APPENDONLY + NODUMP + NOATIME
+  predicate FlagsOk(f: FS, h: Handle, flags: uint32) { Live(f, h) && flags == f.nodes[h.ino].attr.flags }
+  predicate FlagsErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+
+  // The file has these flags from now on, no others. Its ctime is now.
+  predicate SetFlagsOk(pre: FS, post: FS, c: Caller, h: Handle, flags: uint32, now: Time)
+  {
+    Live(pre, h) && var n := pre.nodes[h.ino];
+    Known(flags) && MaySetFlags(c, n.attr, flags) &&
+      post == Put(pre, h.ino, Node(SetFlagsCtime(n.attr, flags, now), n.body, n.blocks))
+  }
+  predicate Known(flags: uint32) { flags <= ALLFLAGS && flags % IMMUTABLE == 0 }
+  function SetFlagsCtime(a: Attr, flags: uint32, now: Time): Attr
+  { Attr(a.mode, a.nlink, a.uid, a.gid, a.atime, a.mtime, Stamp(now, a.ctime), flags) }
+  // The owner may set those that change nothing, root all. While a file stays immutable, its other flags stay.
+  predicate MaySetFlags(c: Caller, a: Attr, flags: uint32)
+  {
+    IsOwner(c, a.uid) && (c.uid != 0 ==> IsImmutable(flags) == IsImmutable(a.flags) &&
+      IsAppendOnly(flags) == IsAppendOnly(a.flags)) &&
+    (IsImmutable(flags) && IsImmutable(a.flags) ==> flags == a.flags)
+  }
+  predicate SetFlagsErr(f: FS, c: Caller, h: Handle, flags: uint32, st: uint32)
+  {
+    HandleErr(f, h, st) || (st == NFS3ERR_INVAL && !Known(flags)) ||
+    (st == NFS3ERR_PERM && Live(f, h) && !MaySetFlags(c, f.nodes[h.ino].attr, flags))
   }
 
   // ---- two names change places ----
@@ -200,7 +238,7 @@ module NfsLocal {
     DirErr(f, fh, st) || DirErr(f, th, st) || NameErr(fname, st) || NameErr(tname, st) ||
     (st == NFS3ERR_INVAL && (Dots(fname) || Dots(tname))) ||
     (LiveDir(f, fh) && LiveDir(f, th) &&
-      ((st == NFS3ERR_ACCES && (!Can(c, f.nodes[fh.ino], WRITE + EXEC) || !Can(c, f.nodes[th.ino], WRITE + EXEC))) ||
+      (CannotErr(c, f.nodes[fh.ino], st) || CannotErr(c, f.nodes[th.ino], st) ||
        (st == NFS3ERR_NOENT && !BothThere(f, fh.ino, fname, th.ino, tname)) ||
        (BothThere(f, fh.ino, fname, th.ino, tname) && !SameFile(f, fh, fname, th, tname) &&
          (LeaveErr(f, c, fh.ino, fname, th.ino, st) || LeaveErr(f, c, th.ino, tname, fh.ino, st) ||
@@ -214,7 +252,8 @@ module NfsLocal {
     f.nodes[fd].body.names[fname] in f.nodes && var i := f.nodes[fd].body.names[fname];
     var dir := f.nodes[i].body.Dir?;
     (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) || (st == NFS3ERR_INVAL && dir && Below(f, td, i)) ||
-    (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[i]) || (dir && fd != td && !Can(c, f.nodes[i], WRITE))))
+    (st == Refusal(f.nodes[fd], f.nodes[i]) && Refuses(c, f.nodes[fd], f.nodes[i])) ||
+    (st == Denial(f.nodes[i]) && dir && fd != td && !Can(c, f.nodes[i], WRITE))
   }
 
   // ---- a name that goes and leaves a whiteout ----

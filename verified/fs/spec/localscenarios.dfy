@@ -198,8 +198,11 @@ module NfsLocalScenarios {
     h: Handle)
     ensures c.uid != 0 && !SameFile(pre, fh, a, th, b) ==> !WhiteoutOk(pre, post, c, owner, fh, a, th, b, now, h) &&
       WhiteoutErr(pre, c, fh, a, th, b, NFS3ERR_PERM)
-    ensures !WhiteoutErr(pre, Root(), fh, a, th, b, NFS3ERR_PERM) && !WhiteoutErr(pre, c, fh, a, th, b, NFS3ERR_EXIST)
+    ensures (Flagless(pre) ==> !WhiteoutErr(pre, Root(), fh, a, th, b, NFS3ERR_PERM)) &&
+      !WhiteoutErr(pre, c, fh, a, th, b, NFS3ERR_EXIST)
   { }
+  predicate Flagless(f: FS)
+  { forall i: uint64 {:trigger i in f.nodes} | i in f.nodes :: f.nodes[i].attr.flags == 0 }
   // Over the only name of a file that is open: the file stays, without a name.
   lemma LeftOverOpen(pre: FS, post: FS, owner: uint32, dh: Handle, a: Name, b: Name, h: Handle, now: Time, wh: Handle)
     requires OneName(pre, h, dh, b) && WhiteoutOpenOk(pre, post, Root(), owner, dh, a, dh, b, h, now, wh) &&

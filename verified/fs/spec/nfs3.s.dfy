@@ -70,8 +70,10 @@ module NfsState {
 
   // What every file has (2.5, fattr3), as far as it does not follow from the rest.
   // mode: the 12 bits rwxrwxrwx with setuid 04000, setgid 02000, sticky 01000.
+  // flags: what chattr(1) sets on a local mount, with the numbers of Linux (Immutable and AppendOnly, section 3).
   ghost const ALLMODES: uint32 := 4095                 // 07777
-  datatype Attr = Attr(mode: uint32, nlink: uint32, uid: uint32, gid: uint32, atime: Time, mtime: Time, ctime: Time)
+  datatype Attr = Attr(mode: uint32, nlink: uint32, uid: uint32, gid: uint32, atime: Time, mtime: Time, ctime: Time,
+    flags: uint32)
 
   // What a file is.
   //   File      verf: the verifier of the EXCLUSIVE CREATE that made it, until attributes are set; else 0;
@@ -313,6 +315,11 @@ module NfsPerm {
   function GroupRights(mode: uint32): uint32 { mode / 8 % 8 }
   function OtherRights(mode: uint32): uint32 { mode % 8 }
 
+  // flags of a file (Attr.flags)
+  ghost const IMMUTABLE: uint32 := 16   ghost const APPENDONLY: uint32 := 32
+  predicate IsImmutable(flags: uint32) { flags / 16 % 2 == 1 }
+  predicate IsAppendOnly(flags: uint32) { flags / 32 % 2 == 1 }
+
   predicate InGroup(c: Caller, g: uint32) { c.gid == g || g in c.gids }
   predicate IsOwner(c: Caller, uid: uint32) { c.uid == 0 || c.uid == uid }
 
@@ -341,15 +348,16 @@ module NfsPerm {
   predicate StickyRefuses(c: Caller, dmode: uint32, duid: uint32, uid: uint32)
   { IsSticky(dmode) && !IsOwner(c, duid) && !IsOwner(c, uid) }
 
-  // The rights of ACCESS (3.3.4). By the mode bits alone. To change a directory is to write and search it.
+  // The rights of ACCESS (3.3.4). By the mode bits; and what is immutable, nobody may change. To change a directory is
+  // to write and search it.
   ghost const ACCESS3_READ: uint32 := 1     ghost const ACCESS3_LOOKUP: uint32 := 2
   ghost const ACCESS3_MODIFY: uint32 := 4
   ghost const ACCESS3_EXTEND: uint32 := 8   ghost const ACCESS3_DELETE: uint32 := 16
   ghost const ACCESS3_EXECUTE: uint32 := 32
-  function AccessBits(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
+  function AccessBits(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, flags: uint32): uint32
   {
     var p := Granted(c, ty, mode, uid, gid);
-    var read, write, exec := Within(p, READ), Within(p, WRITE), Within(p, EXEC);
+    var read, write, exec := Within(p, READ), Within(p, WRITE) && !IsImmutable(flags), Within(p, EXEC);
     (if read then ACCESS3_READ else 0) +
     if ty == NF3DIR then
       (if exec then ACCESS3_LOOKUP else 0) +
@@ -371,11 +379,30 @@ module NfsPerm {
 // ----------------------------------------------------------- 3. what the procedures have in common
 module NfsCommon {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm
-  // the same for nodes
-  predicate Can(c: Caller, n: Node, want: uint32) { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, want) }
-  predicate CanWriteData(c: Caller, n: Node) { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, WRITE) }
+  // What flags forbid, they forbid everybody, root as well. An immutable file is not changed: neither its bytes nor its
+  // attributes nor its names; a directory gets and loses no entries. A file that is append-only gets bytes at its end,
+  // a directory entries, and that is all. The status is PERM then. The rules are those of Linux. (SetFlagsOk in
+  // local.s.dfy sets flags.)
+  predicate Immutable(n: Node) { IsImmutable(n.attr.flags) }
+  predicate AppendOnly(n: Node) { IsAppendOnly(n.attr.flags) }
+  predicate Fixed(n: Node) { Immutable(n) || AppendOnly(n) }
+
+  // the rules of section 2 for nodes, with their flags
+  predicate Can(c: Caller, n: Node, want: uint32)
+  { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, want) && (want / 2 % 2 == 1 ==> !Immutable(n)) }
+  predicate CanWriteData(c: Caller, n: Node)
+  { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, WRITE) && !Immutable(n) }
+  // to take bytes of a file away, or to replace them
+  predicate CanCutData(c: Caller, n: Node) { CanWriteData(c, n) && !AppendOnly(n) }
+  // the status for who may not change n, or cut it
+  function Denial(n: Node): uint32 { if Immutable(n) then NFS3ERR_PERM else NFS3ERR_ACCES }
+  function CutDenial(n: Node): uint32 { if Fixed(n) then NFS3ERR_PERM else NFS3ERR_ACCES }
   predicate CanFetch(c: Caller, n: Node) { MayFetch(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) }
-  predicate Refuses(c: Caller, d: Node, n: Node) { StickyRefuses(c, d.attr.mode, d.attr.uid, n.attr.uid) }
+  // The entry of n may not be taken out of directory d, or be replaced there.
+  predicate Refuses(c: Caller, d: Node, n: Node)
+  { StickyRefuses(c, d.attr.mode, d.attr.uid, n.attr.uid) || Stays(d, n) }
+  predicate Stays(d: Node, n: Node) { Fixed(n) || AppendOnly(d) }
+  function Refusal(d: Node, n: Node): uint32 { if Stays(d, n) then NFS3ERR_PERM else NFS3ERR_ACCES }
   predicate HandleErr(f: FS, h: Handle, st: uint32) { st == NFS3ERR_STALE && !Live(f, h) }
   // of the handle of a directory
   predicate DirErr(f: FS, h: Handle, st: uint32)
@@ -383,9 +410,9 @@ module NfsCommon {
   predicate NameErr(n: Name, st: uint32)
   { (st == NFS3ERR_ACCES && !Legal(n)) || (st == NFS3ERR_NAMETOOLONG && |n| > NAMEMAX) }
   function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr
-  { var t := Stamp(now, a.ctime); Attr(a.mode, nlink, a.uid, a.gid, a.atime, t, t) }
+  { var t := Stamp(now, a.ctime); Attr(a.mode, nlink, a.uid, a.gid, a.atime, t, t, a.flags) }
   function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr
-  { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, Stamp(now, a.ctime)) }
+  { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, Stamp(now, a.ctime), a.flags) }
   function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens, f.xattrs) }
 
   // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di,
@@ -430,7 +457,8 @@ module NfsCommon {
              else s.mode.x % 4096;
     var mode := if ty != NF3DIR && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then KillPriv(m) else m;
     var mtime := if s.size.Some? then now else a.mtime;
-    Attr(mode, a.nlink, uid, gid, TimeAs(s.atime, a.atime, now), TimeAs(s.mtime, mtime, now), now)
+    Attr(mode, a.nlink, uid, gid, TimeAs(s.atime, a.atime, now), TimeAs(s.mtime, mtime, now), now,
+      a.flags)
   }
   function TimeAs(how: SetTime, was: Time, now: Time): Time
   {
@@ -452,13 +480,17 @@ module NfsCommon {
 
   // c may not set s on a file of type ty with attributes a (3.3.2: PERM, ACCES). The owner sets the mode, gives the
   // file to a group of theirs, and sets times to given values; root sets all. Setting the owner or group to what it
-  // is, is allowed to the owner. The size and "the server's time" are for all who may write.
+  // is, is allowed to the owner. The size and "the server's time" are for all who may write. Flags forbid it to all.
   predicate SetPerm(c: Caller, a: Attr, s: Sattr)
   {
     (s.mode.Some? || s.atime.ClientTime? || s.mtime.ClientTime? ==> IsOwner(c, a.uid)) &&
     (s.uid.Some? && c.uid != 0 ==> c.uid == a.uid && s.uid.x == a.uid) &&
-    (s.gid.Some? && c.uid != 0 ==> c.uid == a.uid && (s.gid.x == a.gid || InGroup(c, s.gid.x)))
+    (s.gid.Some? && c.uid != 0 ==> c.uid == a.uid && (s.gid.x == a.gid || InGroup(c, s.gid.x))) &&
+    (IsImmutable(a.flags) ==> s == NoSattr()) && (IsAppendOnly(a.flags) ==> OnlyTouches(s))
   }
+  // Nothing is set but times, to the server's.
+  predicate OnlyTouches(s: Sattr)
+  { s.mode.None? && s.uid.None? && s.gid.None? && s.size.None? && !s.atime.ClientTime? && !s.mtime.ClientTime? }
   predicate SetAcces(c: Caller, ty: uint32, a: Attr, s: Sattr)
   { s.size.Some? || s.atime.ServerTime? || s.mtime.ServerTime? ==> MayData(c, ty, a.mode, a.uid, a.gid, WRITE) }
   predicate SetErr(c: Caller, ty: uint32, a: Attr, s: Sattr, st: uint32)
@@ -534,7 +566,7 @@ module NfsAttrs {
   predicate AccessOk(f: FS, c: Caller, h: Handle, bits: uint32, a: Fattr)
   {
     Live(f, h) && var n := f.nodes[h.ino];
-    bits == AccessBits(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) && a == FattrOf(h.ino, n)
+    bits == AccessBits(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, n.attr.flags) && a == FattrOf(h.ino, n)
   }
   predicate AccessErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 }
@@ -571,11 +603,13 @@ module NfsData {
 
   // 3.3.7 WRITE: all of data, at off; the file then has all blocks that these bytes lie in. mtime and ctime are now;
   // another than root ends setuid and setgid. No bytes: no change. The protocol layer may store fewer bytes than it was
-  // given, by calling this with a prefix, and says so: WriteReply, which is its own to keep.
+  // given, by calling this with a prefix, and says so: WriteReply, which is its own to keep. An append-only file is
+  // written at its end alone.
   predicate WriteOk(pre: FS, post: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, now: Time, w: Wcc)
   {
     Live(pre, h) && var n := pre.nodes[h.ino];
-    n.body.File? && CanWriteData(c, n) && off as int + |data| <= FILEMAX &&
+    n.body.File? && CanWriteData(c, n) && (AppendOnly(n) ==> off as int == |n.body.data|) &&
+      off as int + |data| <= FILEMAX &&
     post == (if data == [] then pre else Put(pre, h.ino, Written(c, n, off as int, data, now))) &&
       WccOk(pre, post, h.ino, w)
   }
@@ -584,7 +618,8 @@ module NfsData {
   {
     var was := n.attr;
     var t := Stamp(now, was.ctime);
-    Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t),
+    Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t,
+      was.flags),
       File(WriteAt(n.body.data, off, data), n.body.verf, n.body.held + Blocks(off, |data|)),
         n.blocks + |Blocks(off, |data|) - n.body.held|)
   }
@@ -598,7 +633,8 @@ module NfsData {
     (Live(pre, h) && var n := pre.nodes[h.ino];
       (st == NFS3ERR_INVAL && !n.body.File?) ||
       (st == NFS3ERR_FBIG && off as int + |data| > FILEMAX) ||
-      (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)) ||
+      (st == Denial(n) && n.body.File? && !CanWriteData(c, n)) ||
+      (st == NFS3ERR_PERM && n.body.File? && AppendOnly(n) && off as int != |n.body.data|) ||
       (n.body.File? && data != [] && ((Full(st) && !(Blocks(off as int, |data|) <= n.body.held)) ||
         (st == SHRINKFIRST && off as int + |data| > |n.body.data|))))
   }
@@ -729,14 +765,14 @@ module NfsMake {
   // the directory's group, and would otherwise make none. Linux's server does the same.
   function FirstAttr(c: Caller, d: Node, ty: uint32, mode: uint32, now: Time): Attr
   { Attr(mode, if ty == NF3DIR then 2 else 1, c.uid, if IsSetgid(d.attr.mode) then d.attr.gid else c.gid, now, now,
-    now) }
+    now, 0) }
   function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
   {
     // a size is of the bytes alone: nobody's are cut off here, and so setuid stays
     var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), WithoutSize(Wanted(c, s)), now);
     // a directory made in a setgid directory is one itself
     if ty == NF3DIR && IsSetgid(d.attr.mode) then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid,
-      given.atime, given.mtime, given.ctime) else given
+      given.atime, given.mtime, given.ctime, given.flags) else given
   }
   // what of s counts for a new file of c
   function Wanted(c: Caller, s: Sattr): Sattr { if c.uid == 0 then WithoutNobody(s) else WithoutIds(s) }
@@ -772,7 +808,7 @@ module NfsMake {
     DirErr(f, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) ||
     (LiveDir(f, dh) && var folder := f.nodes[dh.ino];
       if !Can(c, folder, EXEC) then st == NFS3ERR_ACCES else if name in folder.body.names then st == NFS3ERR_EXIST
-      else (st == NFS3ERR_ACCES && !Can(c, folder, WRITE + EXEC)) || Full(st))
+      else (st == Denial(folder) && !Can(c, folder, WRITE + EXEC)) || Full(st))
   }
 
   // the ways of CREATE (createmode3)
@@ -808,7 +844,7 @@ module NfsMake {
     h.ino == pre.nodes[di].body.names[name] && IsFile(pre, h.ino) && how != GUARDED && var n := pre.nodes[h.ino];
     (if how == EXCLUSIVE then verf != 0 && n.body.verf == verf && post == pre
      else if s.size.None? then post == pre
-     else CanWriteData(c, n) && Set(pre, post, c, h.ino, OnlySize(s.size.x), now)) &&
+     else CanCutData(c, n) && Set(pre, post, c, h.ino, OnlySize(s.size.x), now)) &&
     Live(post, h) && na == FattrOf(h.ino, post.nodes[h.ino]) && WccOk(pre, post, di, w)
   }
   predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
@@ -818,7 +854,7 @@ module NfsMake {
     (LiveDir(pre, dh) && var folder := pre.nodes[dh.ino];
       if !Can(c, folder, EXEC) then st == NFS3ERR_ACCES
         else if name in folder.body.names then ReopenErr(pre, c, folder, name, how, s, verf, st)
-      else (st == NFS3ERR_ACCES && !Can(c, folder, WRITE + EXEC)) || Full(st))
+      else (st == Denial(folder) && !Can(c, folder, WRITE + EXEC)) || Full(st))
   }
   predicate ReopenErr(pre: FS, c: Caller, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
     requires d.body.Dir? && name in d.body.names
@@ -827,7 +863,7 @@ module NfsMake {
     (st == NFS3ERR_EXIST && (how == GUARDED || !IsFile(pre, ino) ||
       (how == EXCLUSIVE && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
     (IsFile(pre, ino) && how == UNCHECKED && s.size.Some? && var n := pre.nodes[ino];
-      (st == NFS3ERR_ACCES && !CanWriteData(c, n)) || (st == SHRINKFIRST && s.size.x as int > |n.body.data|))
+      (st == CutDenial(n) && !CanCutData(c, n)) || (st == SHRINKFIRST && s.size.x as int > |n.body.data|))
   }
 
   // 3.3.9 MKDIR. Mode 0755 if s has none; a size in s is ignored. A directory without entries has size 0.
@@ -887,7 +923,7 @@ module NfsMake {
   predicate LinkOk(pre: FS, post: FS, c: Caller, h: Handle, dh: Handle, name: Name, now: Time, a: Fattr, w: Wcc)
   {
     Live(pre, h) && MayMake(pre, c, dh, name) && var n, folder := pre.nodes[h.ino], pre.nodes[dh.ino];
-    !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) &&
+    !n.body.Dir? && !Fixed(n) && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) &&
       var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body, n.blocks);
     post.gens == pre.gens && post.xattrs == pre.xattrs &&
       post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
@@ -898,7 +934,7 @@ module NfsMake {
   {
     HandleErr(pre, h, st) || MakeErr(pre, c, dh, name, st) ||
     (Live(pre, h) && var n := pre.nodes[h.ino]; (st == NFS3ERR_INVAL && n.body.Dir?) ||
-      (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
+      (st == NFS3ERR_PERM && Fixed(n)) || (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
   }
 }
 
@@ -937,9 +973,9 @@ module NfsUnlink {
   {
     DirErr(f, dh, st) || NameErr(name, st) ||
     (LiveDir(f, dh) && var folder := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, folder, WRITE + EXEC)) || (st == NFS3ERR_NOENT && name !in folder.body.names) ||
-      (st == NFS3ERR_ACCES && name in folder.body.names && folder.body.names[name] in f.nodes &&
-        Refuses(c, folder, f.nodes[folder.body.names[name]])))
+      (st == Denial(folder) && !Can(c, folder, WRITE + EXEC)) || (st == NFS3ERR_NOENT && name !in folder.body.names) ||
+      (name in folder.body.names && folder.body.names[name] in f.nodes && var n := f.nodes[folder.body.names[name]];
+        st == Refusal(folder, n) && Refuses(c, folder, n)))
   }
   // the file that a name of directory dh means, if that has the property
   predicate Meant(f: FS, dh: Handle, name: Name, dir: bool)
@@ -1062,10 +1098,12 @@ module NfsRename {
     DirErr(f, fh, st) || DirErr(f, th, st) || NameErr(fname, st) || NameErr(tname, st) ||
     (st == NFS3ERR_INVAL && (Dots(fname) || Dots(tname))) ||
     (LiveDir(f, fh) && LiveDir(f, th) &&
-      ((st == NFS3ERR_ACCES && (!Can(c, f.nodes[fh.ino], WRITE + EXEC) || !Can(c, f.nodes[th.ino], WRITE + EXEC))) ||
+      (CannotErr(c, f.nodes[fh.ino], st) || CannotErr(c, f.nodes[th.ino], st) ||
        (st == NFS3ERR_NOENT && fname !in f.nodes[fh.ino].body.names) ||
        (!SameFile(f, fh, fname, th, tname) && MoveErr(f, c, fh.ino, fname, th.ino, tname, st))))
   }
+  // of a directory that c may not change
+  predicate CannotErr(c: Caller, d: Node, st: uint32) { st == Denial(d) && !Can(c, d, WRITE + EXEC) }
   predicate MoveErr(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64, tname: Name, st: uint32)
     requires IsDir(f, fd) && IsDir(f, td)
   {
@@ -1073,8 +1111,8 @@ module NfsRename {
     var src := f.nodes[fd].body.names[fname];
     var dir := f.nodes[src].body.Dir?;
     (Full(st) && tname !in f.nodes[td].body.names) || (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) ||
-    (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[src]) ||
-      (dir && fd != td && !Can(c, f.nodes[src], WRITE)))) ||
+    (st == Refusal(f.nodes[fd], f.nodes[src]) && Refuses(c, f.nodes[fd], f.nodes[src])) ||
+    (st == Denial(f.nodes[src]) && dir && fd != td && !Can(c, f.nodes[src], WRITE)) ||
     (st == NFS3ERR_INVAL && dir && Below(f, td, src)) ||
     (st == NFS3ERR_MLINK && dir && fd != td && NewLinks(f, td, tname) >= LINKMAX as int) ||
     (tname in f.nodes[td].body.names && f.nodes[td].body.names[tname] in f.nodes &&
@@ -1084,7 +1122,7 @@ module NfsRename {
     requires td in f.nodes && dst in f.nodes
   {
     var n := f.nodes[dst];
-    (st == NFS3ERR_ACCES && Refuses(c, f.nodes[td], n)) ||
+    (st == Refusal(f.nodes[td], n) && Refuses(c, f.nodes[td], n)) ||
     (st == NFS3ERR_NOTDIR && dir && !n.body.Dir?) || (st == NFS3ERR_ISDIR && !dir && n.body.Dir?) ||
     (st == NFS3ERR_NOTEMPTY && dir && n.body.Dir? && !EmptyDir(f, dst))
   }

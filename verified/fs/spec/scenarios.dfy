@@ -28,7 +28,7 @@ module ScenarioV {
 
   function Now(): Time { Time(9, 5) }
   function Of(mode: uint32, nlink: uint32, uid: uint32, gid: uint32): Attr
-  { Attr(mode, nlink, uid, gid, Time(1, 0), Time(2, 0), Time(3, 0)) }
+  { Attr(mode, nlink, uid, gid, Time(1, 0), Time(2, 0), Time(3, 0), 0) }
   function N1(): Node
   { Node(Of(511, 3, 0, 0), Dir(map[L(97) := 3, L(100) := 4, L(115) := 5, L(112) := 6],
     map[L(97) := 10, L(100) := 11, L(115) := 12, L(112) := 13], 1, 4096), 1) }
@@ -80,7 +80,7 @@ module ScenarioAttrs {
 
   lemma Setattr1(post: FS, w: Wcc)
     // the owner sets the mode: ctime moves, and the verifier of the CREATE has served; nothing else
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}), 1));
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now(), 0), File([1, 2, 3], 0, {0}), 1));
       SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
     // others may not
     ensures !SetattrOk(V(), post, Eve(), H(3), Mode(511), None, Now(), w) &&
@@ -117,9 +117,9 @@ module ScenarioAttrs {
   lemma SetattrNobody(post: FS, w: Wcc)
     ensures SetattrOk(V(), post, Root(), H(3), Ids(Some(NOID), Some(NOID)), None, Now(), w) ==> post == V()
     ensures SetattrOk(V(), post, Root(), H(3), Ids(Some(NOID), Some(30)), None, Now(), w) ==>
-      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 30, Time(1, 0), Time(2, 0), Now())
+      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 30, Time(1, 0), Time(2, 0), Now(), 0)
     ensures SetattrOk(V(), post, Root(), H(3), Ids(Some(11), Some(NOID)), None, Now(), w) ==>
-      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 11, 20, Time(1, 0), Time(2, 0), Now())
+      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 11, 20, Time(1, 0), Time(2, 0), Now(), 0)
     // so anybody may say so
     ensures SetattrOk(V(), V(), Eve(), H(3), Ids(Some(NOID), Some(NOID)), None, Now(), W(V(), V(), 3))
     ensures !SetattrErr(V(), Eve(), H(3), Ids(Some(NOID), Some(NOID)), None, NFS3ERR_PERM)
@@ -143,9 +143,9 @@ module ScenarioAttrs {
     ensures AccessOk(V(), Eve(), H(4), 3, F(V(), 4)) && AccessOk(V(), Ann(), H(4), 31, F(V(), 4)) &&
       !AccessOk(V(), Eve(), H(4), 31, F(V(), 4))
     // the class that fits first decides: 0077 locks the owner out, but not the group
-    ensures AccessBits(Ann(), 1, 63, 10, 20) == 0 && AccessBits(Bob(), 1, 63, 10, 20) == 45
+    ensures AccessBits(Ann(), 1, 63, 10, 20, 0) == 0 && AccessBits(Bob(), 1, 63, 10, 20, 0) == 45
     // 0070: the group may, by a supplementary group too
-    ensures AccessBits(Bob(), 1, 56, 10, 20) == 45 && AccessBits(Eve(), 1, 56, 10, 20) == 0
+    ensures AccessBits(Bob(), 1, 56, 10, 20, 0) == 45 && AccessBits(Eve(), 1, 56, 10, 20, 0) == 0
   { assert Bob().gids[0] == 20; }
 
   lemma Volume(i: Info, p: Pathconf, w: Wcc)
@@ -519,7 +519,7 @@ module ScenarioMake {
   { FS(V().nodes[8 := n][1 := Entries(N1(), N1().body.names[L(120) := 8], N1().body.cookies[L(120) := 20],
     if n.body.Dir? then 4 else 3)], V().gens[8 := 7], V().xattrs) }
   function Fresh(mode: uint32, nlink: uint32, b: Body): Node
-  { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b, if b.Symlink? then 1 else 0) }
+  { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now(), 0), b, if b.Symlink? then 1 else 0) }
 
   lemma Create1(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures var n := Fresh(420, 1, File([], 0, {}));
@@ -612,7 +612,8 @@ module ScenarioMake {
 
   // n with another owner and group
   function Given(n: Node, uid: uint32, gid: uint32): Node
-  { Node(Attr(n.attr.mode, n.attr.nlink, uid, gid, n.attr.atime, n.attr.mtime, n.attr.ctime), n.body, n.blocks) }
+  { Node(Attr(n.attr.mode, n.attr.nlink, uid, gid, n.attr.atime, n.attr.mtime, n.attr.ctime, n.attr.flags),
+    n.body, n.blocks) }
   lemma CreateIds(post: FS, h: Handle, a: Fattr, w: Wcc)
     // eve names ann's group, or her uid: ignored, the file is eve's, and that is no error
     ensures var n := Fresh(420, 1, File([], 0, {}));
@@ -814,7 +815,7 @@ module ScenarioExact {
     requires n.body.Dir?
   {
     e.body.Dir? && e.body.names == names && e.body.parent == n.body.parent &&
-    e.attr == Attr(n.attr.mode, nlink, n.attr.uid, n.attr.gid, n.attr.atime, Now(), Now()) &&
+    e.attr == Attr(n.attr.mode, nlink, n.attr.uid, n.attr.gid, n.attr.atime, Now(), Now(), n.attr.flags) &&
     forall x: Name {:trigger x in e.body.names} | x in names && x in n.body.names && x in n.body.cookies ::
       x in e.body.cookies && e.body.cookies[x] == n.body.cookies[x]
   }
@@ -830,15 +831,15 @@ module ScenarioExact {
   }
 
   lemma Attrs(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}), 1));
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now(), 0), File([1, 2, 3], 0, {0}), 1));
       SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
     // times: the client's, and the server's
-    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), File([1, 2, 3], 0, {0}), 1));
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now(), 0), File([1, 2, 3], 0, {0}), 1));
       SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(7, 1)), ServerTime), None, Now(),
         w) ==> post == f && w == W(V(), f, 3)
     // root gives the file away; a setuid and setgid program (06755) becomes an ordinary one by that
     ensures Applied(Root(), 1, Of(3565, 1, 10, 20), Sattr(None, Some(11), Some(21), None, DontChange, DontChange),
-      Now()) == Attr(493, 1, 11, 21, Time(1, 0), Time(2, 0), Now())
+      Now()) == Attr(493, 1, 11, 21, Time(1, 0), Time(2, 0), Now(), 0)
     // ... but setgid without execution by the group (02644) stays: it is for locking; and a directory keeps both
     ensures Applied(Ann(), 1, Of(1444, 1, 10, 20), OnlySize(0), Now()).mode == 1444
     ensures Applied(Root(), 2, Of(3565, 1, 10, 20), Sattr(None, Some(11), None, None, DontChange, DontChange),
@@ -850,7 +851,7 @@ module ScenarioExact {
   { }
 
   lemma Datas(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now()), File([1, 8, 3], 77, {0}), 1));
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now(), 0), File([1, 8, 3], 77, {0}), 1));
       WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> post == f && w == W(V(), f, 3)
     ensures WriteOk(V(), post, Ann(), H(3), 9, [], Now(), w) ==> post == V()
     // writing to a setuid program (04755) makes an ordinary one of it, unless root writes
@@ -860,25 +861,25 @@ module ScenarioExact {
 
   lemma Creates(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), h, a, w) ==>
-      Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0, {}), 0), a, w)
+      Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now(), 0), File([], 0, {}), 0), a, w)
     ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), h, a, w) ==>
-      Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55, {}), 0), a, w)
+      Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now(), 0), File([], 55, {}), 0), a, w)
     ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange),
-      0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0, {}), 0), a,
-      w)
+      0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now(), 0), File([0, 0], 0, {}), 0),
+      a, w)
   { Letters(); assert Zeros(2) == [0, 0]; }
   lemma Makes(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), h, a, w) ==>
-      Came(post, h, Node(Attr(493, 2, 12, 22, Now(), Now(), Now()), Dir(map[], map[], 1, 0), 0), a, w)
+      Came(post, h, Node(Attr(493, 2, 12, 22, Now(), Now(), Now(), 0), Dir(map[], map[], 1, 0), 0), a, w)
     ensures SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65], Now(), h, a, w) ==>
-      Came(post, h, Node(Attr(511, 1, 12, 22, Now(), Now(), Now()), Symlink([65]), 1), a, w)
+      Came(post, h, Node(Attr(511, 1, 12, 22, Now(), Now(), Now(), 0), Symlink([65]), 1), a, w)
     ensures MknodOk(V(), post, Root(), H(1), L(120), 3, Mode(384), 4, 5, Now(), h, a, w) ==>
-      Came(post, h, Node(Attr(384, 1, 0, 0, Now(), Now(), Now()), Special(3, 4, 5), 0), a, w)
+      Came(post, h, Node(Attr(384, 1, 0, 0, Now(), Now(), Now(), 0), Special(3, 4, 5), 0), a, w)
   { Letters(); }
 
   lemma Link(post: FS, a: Fattr, w: Wcc)
     ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Now(), a, w) ==>
-      var n := Node(Attr(420, 3, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks);
+      var n := Node(Attr(420, 3, 10, 20, Time(1, 0), Time(2, 0), Now(), 0), N3().body, N3().blocks);
       1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens, V().xattrs) &&
         Touched(N1(), post.nodes[1], N1().body.names[L(120) := 3], 3) && a == FattrOf(3, n) && w == W(V(), post, 1)
   { Letters(); }
@@ -910,7 +911,7 @@ module ScenarioExact {
 
   lemma Unlink(post: FS, w: Wcc)
     ensures RemoveOk(V(), post, Ann(), H(1), L(97), Now(), w) ==>
-      var n := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks);
+      var n := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now(), 0), N3().body, N3().blocks);
       1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens, V().xattrs) &&
         Touched(N1(), post.nodes[1], map[L(100) := 4, L(115) := 5, L(112) := 6], 3) && w == W(V(), post, 1)
     ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==>
@@ -926,15 +927,15 @@ module ScenarioExact {
     // "e" of "d" becomes "x" of the root
     ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w) ==>
       1 in post.nodes && 4 in post.nodes && post ==
-        FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), Dir(map[], map[], 1, 0), 0)][4 :=
+        FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now(), 0), Dir(map[], map[], 1, 0), 0)][4 :=
         post.nodes[4]][1 := post.nodes[1]], V().gens, V().xattrs) &&
       Touched(N4(), post.nodes[4], map[L(98) := 3], 2) &&
         Touched(N1(), post.nodes[1], N1().body.names[L(120) := 7], 4) && v == W(V(), post, 4) && w == W(V(), post, 1)
     // "s" of the root becomes "b" of "d", which was a second name of "a"
     ensures RenameOk(V(), post, Ann(), H(1), L(115), H(4), L(98), Now(), v, w) ==>
       1 in post.nodes && 4 in post.nodes && post ==
-        FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks)][5 :=
-        Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), Symlink([65, 66]), 1)][1 := post.nodes[1]][4 :=
+        FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now(), 0), N3().body, N3().blocks)][5 :=
+        Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now(), 0), Symlink([65, 66]), 1)][1 := post.nodes[1]][4 :=
         post.nodes[4]], V().gens, V().xattrs) &&
       Touched(N1(), post.nodes[1], map[L(97) := 3, L(100) := 4, L(112) := 6], 3) &&
         Touched(N4(), post.nodes[4], map[L(98) := 5, L(101) := 7], 3)
@@ -1290,11 +1291,11 @@ module ScenarioTimes {
 
   lemma Files(post: FS, after: FS, w: Wcc, x: Wcc)
     ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Back(), w) ==>
-      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Time(1, 0), Next(), Next())
+      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Time(1, 0), Next(), Next(), 0)
     ensures SetattrOk(V(), post, Ann(), H(3), Mode(384), Some(Time(3, 0)), Back(), w) ==>
-      3 in post.nodes && post.nodes[3].attr == Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Next())
+      3 in post.nodes && post.nodes[3].attr == Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Next(), 0)
     ensures SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, Some(0), ServerTime, DontChange), None, Back(),
-      w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Next(), Next(), Next())
+      w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Next(), Next(), Next(), 0)
     // the guard does not fit any more after a WRITE at the very time of the last change
     ensures WriteOk(V(), post, Ann(), H(3), 1, [2], Time(3, 0), w) ==>
       SetattrErr(post, Ann(), H(3), Mode(384), Some(Time(3, 0)), NFS3ERR_NOT_SYNC) &&

@@ -2,8 +2,8 @@
 // NFS see nothing of them, but that the file's ctime is another.
 //
 // It continues nfs3.s.dfy, and reads as that does. Each call is one step. Who may do it is not said here: the kernel
-// has asked, as for each namespace (user, trusted, security) the rules are its own, before a call comes. When it is
-// durable, local.s.dfy says.
+// has asked, as for each namespace (user, trusted, security) the rules are its own, before a call comes. But of
+// flags it knows nothing: MayHave, below. When it is durable, local.s.dfy says.
 //
 // The attributes of a file are those of the use of its inode number that its handle means. When a file goes, what was
 // set for it may stay for a while, and shows no more: the next use of the number has another generation.
@@ -79,6 +79,10 @@ module NfsXattr {
   predicate RemoveOk(pre: FS, post: FS, h: Handle, name: Name, now: Time)
   { Live(pre, h) && name in XattrsOf(pre, h) && post == With(pre, h, Without(XattrsOf(pre, h), name), now) }
   predicate RemoveErr(pre: FS, h: Handle, name: Name, st: uint32) { GetErr(pre, h, name, st) }
+
+  // So the server does for itself. What a program asks for changes none of a file whose flags forbid it.
+  predicate MayHave(f: FS, h: Handle) { Live(f, h) && !Fixed(f.nodes[h.ino]) }
+  predicate FixedErr(f: FS, h: Handle, st: uint32) { st == NFS3ERR_PERM && Live(f, h) && Fixed(f.nodes[h.ino]) }
 
   // What the server does of itself: what was set for a file that is gone goes, too, and gives its block back.
   predicate ForgetOk(pre: FS, post: FS, i: uint64)

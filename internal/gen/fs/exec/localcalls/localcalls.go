@@ -9,6 +9,7 @@ import (
 	attributeops "tansy/internal/gen/fs/procedures/attributeops"
 	exchangeops "tansy/internal/gen/fs/procedures/exchangeops"
 	fileops "tansy/internal/gen/fs/procedures/fileops"
+	flagops "tansy/internal/gen/fs/procedures/flagops"
 	keptops "tansy/internal/gen/fs/procedures/keptops"
 	localops "tansy/internal/gen/fs/procedures/localops"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
@@ -465,7 +466,7 @@ func ListXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64
 	names = out2
 	return names
 }
-func SetXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool) {
+func SetXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, own bool) {
 	var s uint64
 	var _ = s
 	var ns uint32
@@ -477,13 +478,22 @@ func SetXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64,
 	out1, out2 = stamps.Now(txn)
 	s = out1
 	ns = out2
-	var out3 uint32
-	var _ = out3
-	out3 = xattrops.Set(txn, d, ino, gen, name, value, create, replace, s, ns)
-	call.Result = out3
+	if !own {
+		var out3 uint32
+		var _ = out3
+		out3 = flagops.MayHave(txn, d, ino, gen)
+		call.Result = out3
+		if call.Result != uint32(0) {
+			return
+		}
+	}
+	var out4 uint32
+	var _ = out4
+	out4 = xattrops.Set(txn, d, ino, gen, name, value, create, replace, s, ns)
+	call.Result = out4
 	return
 }
-func RemoveXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) {
+func RemoveXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, own bool) {
 	var s uint64
 	var _ = s
 	var ns uint32
@@ -495,10 +505,19 @@ func RemoveXattr(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint
 	out1, out2 = stamps.Now(txn)
 	s = out1
 	ns = out2
-	var out3 uint32
-	var _ = out3
-	out3 = xattrops.Remove(txn, d, ino, gen, name, s, ns)
-	call.Result = out3
+	if !own {
+		var out3 uint32
+		var _ = out3
+		out3 = flagops.MayHave(txn, d, ino, gen)
+		call.Result = out3
+		if call.Result != uint32(0) {
+			return
+		}
+	}
+	var out4 uint32
+	var _ = out4
+	out4 = xattrops.Remove(txn, d, ino, gen, name, s, ns)
+	call.Result = out4
 	return
 }
 func HasXattrs(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64) bool {
@@ -512,6 +531,36 @@ func HasXattrs(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64
 	b = out1
 	some, call.Result = b.U64(uint64(0)) != uint64(0), uint32(0)
 	return some
+}
+func Flags(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) uint32 {
+	var flags uint32 = 0
+	var _ = flags
+	var out1 uint32
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = flagops.Flags(txn, d, ino, gen)
+	call.Result = out1
+	flags = out2
+	return flags
+}
+func SetFlags(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, flags uint32) {
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	out3 = flagops.SetFlags(txn, d, c, ino, gen, flags, s, ns)
+	call.Result = out3
+	return
 }
 func ForgetXattrs(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
 	var out1 uint32

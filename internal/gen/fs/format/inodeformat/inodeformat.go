@@ -44,6 +44,12 @@ func GetFlags(b *dbytes.Bytes) uint32 {
 	x = b.U32(uint64(28))
 	return x
 }
+func GetMarks(b *dbytes.Bytes) uint32 {
+	var x uint32 = 0
+	var _ = x
+	x = b.U32(uint64(92))
+	return x
+}
 func GetSize(b *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
@@ -146,6 +152,9 @@ func SetGid(b *dbytes.Bytes, x uint32) {
 }
 func SetFlags(b *dbytes.Bytes, x uint32) {
 	marshal.Put32(b, uint64(28), x)
+}
+func SetMarks(b *dbytes.Bytes, x uint32) {
+	marshal.Put32(b, uint64(92), x)
 }
 func SetRdev(b *dbytes.Bytes, maj uint32, min uint32) {
 	marshal.Put32(b, uint64(20), maj)

@@ -211,13 +211,19 @@ func ArgStatus(a *Sattr) uint32 {
 func MaySetattr(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr) uint32 {
 	var st uint32 = 0
 	var _ = st
-	st = uint32(0)
+	var out1 uint32
+	var _ = out1
+	out1 = MayAtAll(ip, a)
+	st = out1
+	if st != uint32(0) {
+		return st
+	}
 	var own bool
 	var _ = own
-	var out1 bool
-	var _ = out1
-	out1 = permissions.IsOwner(c, ip)
-	own = out1
+	var out2 bool
+	var _ = out2
+	out2 = permissions.IsOwner(c, ip)
+	own = out2
 	if a.HasMode && !own {
 		st = permissions.PERM()
 		return st
@@ -225,10 +231,10 @@ func MaySetattr(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr) uint32 {
 	if a.HasUid && c.Uid != uint32(0) {
 		var u uint32
 		var _ = u
-		var out2 uint32
-		var _ = out2
-		out2 = inodeformat.GetUid(ip)
-		u = out2
+		var out3 uint32
+		var _ = out3
+		out3 = inodeformat.GetUid(ip)
+		u = out3
 		if !own || a.Uid != u {
 			st = permissions.PERM()
 			return st
@@ -237,16 +243,16 @@ func MaySetattr(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr) uint32 {
 	if a.HasGid && c.Uid != uint32(0) {
 		var g uint32
 		var _ = g
-		var out3 uint32
-		var _ = out3
-		out3 = inodeformat.GetGid(ip)
-		g = out3
+		var out4 uint32
+		var _ = out4
+		out4 = inodeformat.GetGid(ip)
+		g = out4
 		var mine bool
 		var _ = mine
-		var out4 bool
-		var _ = out4
-		out4 = permissions.InGroup(c, a.Gid)
-		mine = out4
+		var out5 bool
+		var _ = out5
+		out5 = permissions.InGroup(c, a.Gid)
+		mine = out5
 		if !own || a.Gid != g && !mine {
 			st = permissions.PERM()
 			return st
@@ -259,13 +265,36 @@ func MaySetattr(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr) uint32 {
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
 		var w bool
 		var _ = w
-		var out5 bool
-		var _ = out5
-		out5 = permissions.MayData(c, ip, permissions.MAYWRITE())
-		w = out5
+		var out6 bool
+		var _ = out6
+		out6 = permissions.MayData(c, ip, permissions.MAYWRITE())
+		w = out6
 		if !w {
 			st = permissions.ACCES()
 		}
+	}
+	return st
+}
+func MayAtAll(ip *dbytes.Bytes, a *Sattr) uint32 {
+	var st uint32 = 0
+	var _ = st
+	st = uint32(0)
+	var immutable bool
+	var _ = immutable
+	var append_2 bool
+	var _ = append_2
+	var out1 bool
+	var _ = out1
+	var out2 bool
+	var _ = out2
+	out1, out2 = permissions.Fixed(ip)
+	immutable = out1
+	append_2 = out2
+	if immutable && !a.Empty() {
+		st = permissions.PERM()
+	}
+	if append_2 && (a.HasMode || a.HasUid || a.HasGid || a.HasSize || a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) {
+		st = permissions.PERM()
 	}
 	return st
 }

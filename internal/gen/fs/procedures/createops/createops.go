@@ -97,15 +97,10 @@ func Vacant(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 		}
 		return st, dir, found, ino, hint
 	}
-	var w bool
-	var _ = w
-	var out9 bool
+	var out9 uint32
 	var _ = out9
-	out9 = permissions.May(c, dir, permissions.MAYWRITE())
-	w = out9
-	if !w {
-		st = permissions.ACCES()
-	}
+	out9 = permissions.Deny(c, dir, permissions.MAYWRITE())
+	st = out9
 	return st, dir, found, ino, hint
 }
 func NewNode(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) (uint32, uint64) {
@@ -408,14 +403,11 @@ func Existing(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint
 	if !a.HasSize {
 		return st, node, later
 	}
-	var may bool
-	var _ = may
-	var out5 bool
+	var out5 uint32
 	var _ = out5
-	out5 = permissions.MayData(c, node, permissions.MAYWRITE())
-	may = out5
-	if !may {
-		st = permissions.ACCES()
+	out5 = permissions.DenyData(c, node, true)
+	st = out5
+	if st != uint32(0) {
 		return st, node, later
 	}
 	var out6 uint32

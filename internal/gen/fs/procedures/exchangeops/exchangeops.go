@@ -28,20 +28,18 @@ func CheckBoth(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino ui
 	var otherDir bool = false
 	var _ = otherDir
 	done, one, oneDir, other, otherDir = false, uint64(0), false, uint64(0), false
-	var wf bool
-	var _ = wf
-	var out1 bool
+	var out1 uint32
 	var _ = out1
-	out1 = permissions.May(c, fdir, permissions.MAYWRITE()+permissions.MAYEXEC())
-	wf = out1
-	var wt bool
-	var _ = wt
-	var out2 bool
+	out1 = permissions.Deny(c, fdir, permissions.MAYWRITE()+permissions.MAYEXEC())
+	st = out1
+	if st != uint32(0) {
+		return st, done, one, oneDir, other, otherDir
+	}
+	var out2 uint32
 	var _ = out2
-	out2 = permissions.May(c, tdir, permissions.MAYWRITE()+permissions.MAYEXEC())
-	wt = out2
-	if !wf || !wt {
-		st = permissions.ACCES()
+	out2 = permissions.Deny(c, tdir, permissions.MAYWRITE()+permissions.MAYEXEC())
+	st = out2
+	if st != uint32(0) {
 		return st, done, one, oneDir, other, otherDir
 	}
 	var there bool = false

@@ -138,18 +138,11 @@ func Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64,
 		st = permissions.FBIG()
 		return st, before, after
 	}
-	var w bool
-	var _ = w
-	var out4 bool
+	var out4 uint32
 	var _ = out4
-	out4 = permissions.MayData(c, ip, permissions.MAYWRITE())
-	w = out4
-	if !w {
-		st = permissions.ACCES()
-		return st, before, after
-	}
-	if len_ == uint64(0) {
-		after = ip
+	out4 = permissions.DenyData(c, ip, false)
+	st = out4
+	if st != uint32(0) {
 		return st, before, after
 	}
 	var size uint64
@@ -158,23 +151,44 @@ func Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64,
 	var _ = out5
 	out5 = inodeformat.GetSize(ip)
 	size = out5
+	if off != size {
+		var immutable bool
+		var _ = immutable
+		var append_2 bool
+		var _ = append_2
+		var out6 bool
+		var _ = out6
+		var out7 bool
+		var _ = out7
+		out6, out7 = permissions.Fixed(ip)
+		immutable = out6
+		append_2 = out7
+		if append_2 {
+			st = permissions.PERM()
+			return st, before, after
+		}
+	}
+	if len_ == uint64(0) {
+		after = ip
+		return st, before, after
+	}
 	var shrink uint64
 	var _ = shrink
-	var out6 uint64
-	var _ = out6
-	out6 = inodeformat.GetShrink(ip)
-	shrink = out6
+	var out8 uint64
+	var _ = out8
+	out8 = inodeformat.GetShrink(ip)
+	shrink = out8
 	if shrink != uint64(0) && off+len_ > size {
 		st = permissions.SHRINKFIRST()
 		return st, before, after
 	}
-	var out7 uint32
-	var _ = out7
-	var out8 *dbytes.Bytes
-	var _ = out8
-	out7, out8 = Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = out7
-	after = out8
+	var out9 uint32
+	var _ = out9
+	var out10 *dbytes.Bytes
+	var _ = out10
+	out9, out10 = Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = out9
+	after = out10
 	return st, before, after
 }
 func Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {

@@ -215,30 +215,45 @@ func Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var out3 uint32
+	var immutable bool
+	var _ = immutable
+	var append_2 bool
+	var _ = append_2
+	var out3 bool
 	var _ = out3
-	out3 = attributeops.ArgStatus(a)
-	st = out3
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
-	var out4 uint32
+	var out4 bool
 	var _ = out4
-	var out5 uint64
+	out3, out4 = permissions.Fixed(dir)
+	immutable = out3
+	append_2 = out4
+	if immutable {
+		st = permissions.PERM()
+		return st, ino, node, first
+	}
+	var out5 uint32
 	var _ = out5
-	out4, out5 = createops.NewData(txn, d, c, dino, dir, a, createops.GUARDED(), uint64(0), s, ns)
-	st = out4
-	ino = out5
+	out5 = attributeops.ArgStatus(a)
+	st = out5
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var out6 *dbytes.Bytes
+	var out6 uint32
 	var _ = out6
 	var out7 uint64
 	var _ = out7
-	out6, out7 = PutFirst(txn, d, ino)
-	node = out6
-	first = out7
+	out6, out7 = createops.NewData(txn, d, c, dino, dir, a, createops.GUARDED(), uint64(0), s, ns)
+	st = out6
+	ino = out7
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var out8 *dbytes.Bytes
+	var _ = out8
+	var out9 uint64
+	var _ = out9
+	out8, out9 = PutFirst(txn, d, ino)
+	node = out8
+	first = out9
 	return st, ino, node, first
 }
 func PutFirst(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, uint64) {

@@ -276,14 +276,11 @@ func Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint
 		st = permissions.FBIG()
 		return st
 	}
-	var w bool
-	var _ = w
-	var out4 bool
+	var out4 uint32
 	var _ = out4
-	out4 = permissions.MayData(c, ip, permissions.MAYWRITE())
-	w = out4
-	if !w {
-		st = permissions.ACCES()
+	out4 = permissions.DenyData(c, ip, false)
+	st = out4
+	if st != uint32(0) {
 		return st
 	}
 	var size uint64
@@ -340,14 +337,11 @@ func Punch(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64,
 		st = permissions.INVAL()
 		return st, at
 	}
-	var w bool
-	var _ = w
-	var out4 bool
+	var out4 uint32
 	var _ = out4
-	out4 = permissions.MayData(c, ip, permissions.MAYWRITE())
-	w = out4
-	if !w {
-		st = permissions.ACCES()
+	out4 = permissions.DenyData(c, ip, true)
+	st = out4
+	if st != uint32(0) {
 		return st, at
 	}
 	var size uint64

@@ -251,7 +251,66 @@ func May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	out1 = Granted(c, ip)
 	p = out1
 	ok = (want%uint32(2) == uint32(0) || p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || p/uint32(4) == uint32(1))
+	if ok && want/uint32(2)%uint32(2) == uint32(1) {
+		var flags uint32
+		var _ = flags
+		var out2 uint32
+		var _ = out2
+		out2 = inodeformat.GetMarks(ip)
+		flags = out2
+		ok = flags/uint32(16)%uint32(2) == uint32(0)
+	}
 	return ok
+}
+func Deny(c *Cred, ip *dbytes.Bytes, want uint32) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var ok bool
+	var _ = ok
+	var out1 bool
+	var _ = out1
+	out1 = May(c, ip, want)
+	ok = out1
+	if ok {
+		st = uint32(0)
+		return st
+	}
+	var out2 uint32
+	var _ = out2
+	out2 = Denial(ip)
+	st = out2
+	return st
+}
+func Denial(ip *dbytes.Bytes) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var flags uint32
+	var _ = flags
+	var out1 uint32
+	var _ = out1
+	out1 = inodeformat.GetMarks(ip)
+	flags = out1
+	st = func() uint32 {
+		if flags/uint32(16)%uint32(2) == uint32(1) {
+			return PERM()
+		}
+		return ACCES()
+	}()
+	return st
+}
+func Fixed(ip *dbytes.Bytes) (bool, bool) {
+	var immutable bool = false
+	var _ = immutable
+	var append_ bool = false
+	var _ = append_
+	var flags uint32
+	var _ = flags
+	var out1 uint32
+	var _ = out1
+	out1 = inodeformat.GetMarks(ip)
+	flags = out1
+	immutable, append_ = flags/uint32(16)%uint32(2) == uint32(1), flags/uint32(32)%uint32(2) == uint32(1)
+	return immutable, append_
 }
 func MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
@@ -263,14 +322,52 @@ func MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	out1 = inodeformat.GetUid(ip)
 	u = out1
 	if c.Uid == u {
-		ok = true
+		var flags uint32
+		var _ = flags
+		var out2 uint32
+		var _ = out2
+		out2 = inodeformat.GetMarks(ip)
+		flags = out2
+		ok = want/uint32(2)%uint32(2) == uint32(0) || flags/uint32(16)%uint32(2) == uint32(0)
 		return ok
 	}
+	var out3 bool
+	var _ = out3
+	out3 = May(c, ip, want)
+	ok = out3
+	return ok
+}
+func DenyData(c *Cred, ip *dbytes.Bytes, cut bool) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var immutable bool
+	var _ = immutable
+	var append_2 bool
+	var _ = append_2
+	var out1 bool
+	var _ = out1
 	var out2 bool
 	var _ = out2
-	out2 = May(c, ip, want)
-	ok = out2
-	return ok
+	out1, out2 = Fixed(ip)
+	immutable = out1
+	append_2 = out2
+	if immutable || cut && append_2 {
+		st = PERM()
+		return st
+	}
+	var ok bool
+	var _ = ok
+	var out3 bool
+	var _ = out3
+	out3 = MayData(c, ip, MAYWRITE())
+	ok = out3
+	st = func() uint32 {
+		if ok {
+			return uint32(0)
+		}
+		return ACCES()
+	}()
+	return st
 }
 func IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
@@ -283,6 +380,49 @@ func IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	u = out1
 	ok = c.Uid == uint32(0) || c.Uid == u
 	return ok
+}
+func Refusal(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var immutable bool
+	var _ = immutable
+	var append_2 bool
+	var _ = append_2
+	var out1 bool
+	var _ = out1
+	var out2 bool
+	var _ = out2
+	out1, out2 = Fixed(ip)
+	immutable = out1
+	append_2 = out2
+	var dirImmutable bool
+	var _ = dirImmutable
+	var dirAppend bool
+	var _ = dirAppend
+	var out3 bool
+	var _ = out3
+	var out4 bool
+	var _ = out4
+	out3, out4 = Fixed(dp)
+	dirImmutable = out3
+	dirAppend = out4
+	if immutable || append_2 || dirAppend {
+		st = PERM()
+		return st
+	}
+	var sticky bool
+	var _ = sticky
+	var out5 bool
+	var _ = out5
+	out5 = Sticky(c, dp, ip)
+	sticky = out5
+	st = func() uint32 {
+		if sticky {
+			return ACCES()
+		}
+		return uint32(0)
+	}()
+	return st
 }
 func Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
@@ -327,6 +467,20 @@ func AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var _ = out2
 	out2 = inodeformat.GetTy(ip)
 	ty = out2
+	var immutable bool
+	var _ = immutable
+	var append_2 bool
+	var _ = append_2
+	var out3 bool
+	var _ = out3
+	var out4 bool
+	var _ = out4
+	out3, out4 = Fixed(ip)
+	immutable = out3
+	append_2 = out4
+	var write bool
+	var _ = write
+	write = p/uint32(2)%uint32(2) == uint32(1) && !immutable
 	bits = uint32(0)
 	if p/uint32(4) == uint32(1) {
 		bits = uint32(1)
@@ -335,11 +489,11 @@ func AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 		if p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if p%uint32(2) == uint32(1) && p/uint32(2)%uint32(2) == uint32(1) {
+		if p%uint32(2) == uint32(1) && write {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if p/uint32(2)%uint32(2) == uint32(1) {
+		if write {
 			bits = bits + uint32(12)
 		}
 		if p%uint32(2) == uint32(1) {

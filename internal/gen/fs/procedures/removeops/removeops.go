@@ -46,15 +46,10 @@ func Victim(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var no bool
-	var _ = no
-	var out6 bool
+	var out6 uint32
 	var _ = out6
-	out6 = permissions.Sticky(c, dir, ip)
-	no = out6
-	if no {
-		st = permissions.ACCES()
-	}
+	out6 = permissions.Refusal(c, dir, ip)
+	st = out6
 	return st, ino, ip
 }
 func Remove(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -91,14 +86,11 @@ func Remove(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 		}()
 		return st, before, after, later
 	}
-	var w bool
-	var _ = w
-	var out4 bool
+	var out4 uint32
 	var _ = out4
-	out4 = permissions.May(c, before, permissions.MAYWRITE()+permissions.MAYEXEC())
-	w = out4
-	if !w {
-		st = permissions.ACCES()
+	out4 = permissions.Deny(c, before, permissions.MAYWRITE()+permissions.MAYEXEC())
+	st = out4
+	if st != uint32(0) {
 		return st, before, after, later
 	}
 	var ino uint64 = 0
@@ -286,38 +278,50 @@ func Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, 
 		st = permissions.EXIST()
 		return st, node, before, after
 	}
-	var w bool
-	var _ = w
-	var out11 bool
+	var out11 uint32
 	var _ = out11
-	out11 = permissions.May(c, before, permissions.MAYWRITE())
-	w = out11
-	if !w {
-		st = permissions.ACCES()
+	out11 = permissions.Deny(c, before, permissions.MAYWRITE())
+	st = out11
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	var immutable bool
+	var _ = immutable
+	var append_2 bool
+	var _ = append_2
+	var out12 bool
+	var _ = out12
+	var out13 bool
+	var _ = out13
+	out12, out13 = permissions.Fixed(ip)
+	immutable = out12
+	append_2 = out13
+	if immutable || append_2 {
+		st = permissions.PERM()
 		return st, node, before, after
 	}
 	var nl uint32
 	var _ = nl
-	var out12 uint32
-	var _ = out12
-	out12 = inodeformat.GetNlink(ip)
-	nl = out12
+	var out14 uint32
+	var _ = out14
+	out14 = inodeformat.GetNlink(ip)
+	nl = out14
 	if nl >= permissions.MAXLINK() {
 		st = permissions.MLINK()
 		return st, node, before, after
 	}
 	var np *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = np
-	var out13 uint32
-	var _ = out13
-	var out14 *dbytes.Bytes
-	var _ = out14
-	var out15 *dbytes.Bytes
+	var out15 uint32
 	var _ = out15
-	out13, out14, out15 = AddName(txn, d, ino, dino, name, hint, nl, s, ns)
-	st = out13
-	np = out14
-	after = out15
+	var out16 *dbytes.Bytes
+	var _ = out16
+	var out17 *dbytes.Bytes
+	var _ = out17
+	out15, out16, out17 = AddName(txn, d, ino, dino, name, hint, nl, s, ns)
+	st = out15
+	np = out16
+	after = out17
 	if st == uint32(0) {
 		node = np
 	}

@@ -78,14 +78,11 @@ func Target(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, tino uint6
 	var _ = out3
 	out3 = inodeformat.GetTy(ip)
 	ty = out3
-	var no bool
-	var _ = no
-	var out4 bool
+	var out4 uint32
 	var _ = out4
-	out4 = permissions.Sticky(c, tdir, ip)
-	no = out4
-	if no {
-		st = permissions.ACCES()
+	out4 = permissions.Refusal(c, tdir, ip)
+	st = out4
+	if st != uint32(0) {
 		return st
 	}
 	if dir && ty != permissions.DIR() {
@@ -130,14 +127,11 @@ func Source(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint6
 	var _ = out3
 	out3 = inodeformat.GetTy(ip)
 	ty = out3
-	var no bool
-	var _ = no
-	var out4 bool
+	var out4 uint32
 	var _ = out4
-	out4 = permissions.Sticky(c, fdir, ip)
-	no = out4
-	if no {
-		st = permissions.ACCES()
+	out4 = permissions.Refusal(c, fdir, ip)
+	st = out4
+	if st != uint32(0) {
 		return st, dir
 	}
 	if ty == permissions.DIR() {
@@ -185,20 +179,18 @@ func Check(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var wf bool
-	var _ = wf
-	var out1 bool
+	var out1 uint32
 	var _ = out1
-	out1 = permissions.May(c, fdir, permissions.MAYWRITE()+permissions.MAYEXEC())
-	wf = out1
-	var wt bool
-	var _ = wt
-	var out2 bool
+	out1 = permissions.Deny(c, fdir, permissions.MAYWRITE()+permissions.MAYEXEC())
+	st = out1
+	if st != uint32(0) {
+		return st, done, src, dir, found, dst
+	}
+	var out2 uint32
 	var _ = out2
-	out2 = permissions.May(c, tdir, permissions.MAYWRITE()+permissions.MAYEXEC())
-	wt = out2
-	if !wf || !wt {
-		st = permissions.ACCES()
+	out2 = permissions.Deny(c, tdir, permissions.MAYWRITE()+permissions.MAYEXEC())
+	st = out2
+	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
 	var there bool = false
