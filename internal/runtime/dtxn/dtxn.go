@@ -30,6 +30,7 @@ import (
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/hold"
 	"tansy/internal/runtime/locks"
+	"tansy/internal/runtime/work"
 	"tansy/internal/runtime/writebuffer"
 	"tansy/journal"
 )
@@ -195,11 +196,12 @@ type Txn struct {
 	owner    uint64 // key of the inode that was last read to be changed: whose blocks are allocated, most likely
 
 	// of the runner, for which this is the work (verified/trusted/work.s.dfy)
-	working bool   // it has not come to its end
-	cause   error  // why it was cut short
-	gated   []bool // the gates of the allocators that are held
-	large   bool   // System.large is
-	wrote   bool   // it has something to commit
+	f       func(*Txn) // it
+	working bool       // it has not come to its end
+	cause   error      // why it was cut short
+	gated   []bool     // the gates of the allocators that are held
+	large   bool       // System.large is
+	wrote   bool       // it has something to commit
 }
 
 // A want is a lock that was in the way.
@@ -237,13 +239,17 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	}
 	defer s.Leave()
 	var refused error
-	err := s.Perform(readOnly, func(t *Txn) { refused = f(t) }, func(t *txnm.Txn, w *Txn) (again bool, st uint32) {
-		r := uint32(0)
-		if refused != nil {
-			r = 1
+	err := s.Perform(readOnly, func(t *Txn) { refused = f(t) }, func(t *txnm.Txn, w *Txn) (st uint32) {
+		for {
+			w.Do()
+			r := uint32(0)
+			if refused != nil {
+				r = 1
+			}
+			if st = txnrun.Run(t, w, r, stable, readOnly); st != conflict {
+				return st
+			}
 		}
-		st = txnrun.Run(t, w, r, stable, readOnly)
-		return st == conflict, st
 	})
 	if err != nil {
 		return err
@@ -251,15 +257,14 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	return refused
 }
 
-// A Runner is the verified code that ends a transaction: Run (verified/txn/run.dfy) or Ended
-// (verified/fs/exec/call.dfy). What the work has come to it knows from elsewhere. Its results are whether the work is
-// to be done again, and the status that the transaction ended with.
-type Runner func(t *txnm.Txn, w *Txn) (again bool, st uint32)
+// A Runner is the verified code that does the work of a transaction (Do) and ends that, again while it is to: Run
+// (verified/txn/run.dfy), or Perform (verified/fs/exec/carrying.dfy). What the work has come to it knows from elsewhere.
+// The result is the status that the last one ended with.
+type Runner func(t *txnm.Txn, w *Txn) (st uint32)
 
-// Perform runs f in a transaction, as Run does, and has end end it. The status of the last one is the result, as an
-// error. The caller sees to it that the journal is not closed meanwhile (Enter, as Run does); if it is all the same,
-// nothing is committed.
-func (s *System) Perform(readOnly bool, f func(*Txn), end Runner) error {
+// Perform runs f in a transaction as run says. The status of the last one is the result, as an error. The caller sees
+// to it that the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
+func (s *System) Perform(readOnly bool, f func(*Txn), run Runner) error {
 	s.enterOnly()
 	t := s.begin(readOnly)
 	defer func() {
@@ -275,14 +280,11 @@ func (s *System) Perform(readOnly bool, f func(*Txn), end Runner) error {
 			}
 		}
 	}()
-	for {
-		t.do(f)
-		if again, st := end(t.t, t); !again {
-			ended := t
-			t = nil // it may be another's when this returns
-			return ended.put(st)
-		}
-	}
+	t.f = f
+	st := run(t.t, t)
+	ended := t
+	t = nil // it may be another's when this returns
+	return ended.put(st)
 }
 
 func (s *System) begin(readOnly bool) *Txn {
@@ -294,7 +296,7 @@ func (s *System) begin(readOnly bool) *Txn {
 // put gives t back, which has ended with status st of the verified runner, and returns the error.
 func (t *Txn) put(st uint32) error {
 	err := t.result(st)
-	t.first, t.readOnly = t.first[:0], false
+	t.first, t.readOnly, t.f = t.first[:0], false, nil
 	t.hold.DropSmall()
 	t.s.pool.Put(t)
 	return err
@@ -323,9 +325,10 @@ func halt(p any) {
 	select {}
 }
 
-// do is the work f, once. If it is cut short, the verified transaction knows that and never commits.
-func (t *Txn) do(f func(*Txn)) {
-	t.cause, t.working = nil, true
+// Do is the work, once, for the verified code (verified/trusted/attempts.s.dfy). If it is cut short, the verified
+// transaction knows that and never commits.
+func (t *Txn) Do() (w work.Work) {
+	w, t.cause, t.working = t, nil, true
 	defer func() {
 		if !t.working {
 			return
@@ -340,11 +343,12 @@ func (t *Txn) do(f func(*Txn)) {
 	for _, w := range t.first { // ascending, so these are waited for
 		t.check(t.lock(w.key, w.excl))
 	}
-	f(t)
+	t.f(t)
 	if t.failed != nil { // the work has ignored it
 		t.cut()
 	}
 	t.working = false
+	return
 }
 
 // cut tells the verified transaction that the work cannot go on: it knows already if an answer of its own is why.

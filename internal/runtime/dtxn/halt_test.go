@@ -29,9 +29,10 @@ func TestHalt(t *testing.T) {
 		s.Perform(false, func(x *Txn) {
 			x.WriteBlock(data, dbytes.NewBytes(4096))
 			work(x)
-		}, func(*txnm.Txn, *Txn) (again bool, st uint32) {
+		}, func(_ *txnm.Txn, w *Txn) (st uint32) {
+			w.Do()
 			end()
-			return false, 0
+			return 0
 		})
 	}
 	perform(func(*Txn) { panic("in the work") }, func() {})
