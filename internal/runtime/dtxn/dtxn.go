@@ -258,8 +258,8 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 }
 
 // A Runner is the verified code that does the work of a transaction (Do) and ends that, again while it is to: Run
-// (verified/txn/run.dfy), or Perform (verified/fs/exec/carrying.dfy). What the work has come to it knows from elsewhere.
-// The result is the status that the last one ended with.
+// (verified/txn/run.dfy), or Perform (verified/fs/exec/carrying.dfy). What the work has come to it knows from
+// elsewhere. The result is the status that the last one ended with.
 type Runner func(t *txnm.Txn, w *Txn) (st uint32)
 
 // Perform runs f in a transaction as run says. The status of the last one is the result, as an error. The caller sees
