@@ -16,9 +16,9 @@ func (c *call) Try() (next uint32) {
 }
 
 // Shrink is a step of freeing what was cut off the file of the call earlier, so that it can grow again, in a
-// transaction of its own. The results are what that was answered with, and whether nothing is left. Other operations go
-// on meanwhile, and the freer may be at the same file. However much there is (some 3 GiB in a second), no client is told
-// to come again: many programs take that for an error.
+// transaction of its own. The results are what that was answered with, and whether nothing is left. Other operations
+// go on meanwhile, and the freer may be at the same file. However much there is (some 3 GiB in a second), no client is
+// told to come again: many programs take that for an error.
 func (c *call) Shrink() (status uint32, done bool) {
 	v := c.search.v
 	var step call
