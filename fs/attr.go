@@ -28,11 +28,6 @@ type call struct {
 	file            Attr // those attributes, but for the inode's number
 	before, after   Attr
 	before2, after2 Attr
-
-	// of who carries it out (search.go)
-	op     func(t *txn) // its work
-	search search       // for room for it
-	freed  uint64       // steps of the freer before the last attempt
 }
 
 // decode decodes the attributes. What is left of those that the Call has tells only whether they are known.

@@ -16,7 +16,9 @@ import (
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/txn/txnm"
+	"tansy/internal/runtime/attempts"
 	"tansy/internal/runtime/dtxn"
+	"tansy/internal/runtime/work"
 	"tansy/journal"
 )
 
@@ -141,8 +143,13 @@ func (v *FS) carry(c *call, op func(t *txn)) error {
 		c.Refuse(uint32(ErrROFS))
 		return ErrROFS
 	}
-	c.op, c.search = op, v.search()
-	carrying.Carry(&c.Call, c)
+	room, freed := v.search(), uint64(0)
+	carrying.Carry(&c.Call, attempts.Service{
+		Try:    func() uint32 { freed = v.free.Steps(); return v.attempt(c, op) },
+		Shrink: func() (uint32, bool) { return v.shrink(c) },
+		Room:   func() bool { return room.found(freed) },
+		Usable: func() bool { return v.sys.Broken() == nil },
+	})
 	if c.Later && c.Status == 0 {
 		v.free.Wake()
 	}
@@ -199,8 +206,8 @@ func (v *FS) transact(c *call, op func(t *txn)) (next uint32, err error) {
 			next, err = calls.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	err = v.sys.Perform(exec.ReadOnly(c.Procedure), op, func(t *txnm.Txn, w *txn) (st uint32) {
-		next, st = carrying.Perform(&c.Call, t, w)
+	err = v.sys.Perform(exec.ReadOnly(c.Procedure), func(t *txnm.Txn, w *txn) (st uint32) {
+		next, st = carrying.Perform(&c.Call, t, attempts.Attempt{Do: func() work.Work { return w.Do(op) }})
 		c.decode()
 		w.Seen()
 		return st

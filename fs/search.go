@@ -5,22 +5,13 @@ import (
 	"tansy/internal/gen/fs/exec/localcalls"
 )
 
-// What an operation does itself about blocks that wait to be freed, which is else the background's. When it does what,
-// verified code says (fs/exec/carrying.dfy), for which a call is an attempts.Service.
+// What an operation does itself about blocks that wait to be freed, which is else the background's.
 
-// Try is an attempt at the call.
-func (c *call) Try() (next uint32) {
-	v := c.search.v
-	c.freed = v.free.Steps()
-	return v.attempt(c, c.op)
-}
-
-// Shrink is a step of freeing what was cut off the file of the call earlier, so that it can grow again, in a
-// transaction of its own. The results are what that was answered with, and whether nothing is left. Other operations
-// go on meanwhile, and the freer may be at the same file. However much there is (some 3 GiB in a second), no client is
-// told to come again: many programs take that for an error.
-func (c *call) Shrink() (status uint32, done bool) {
-	v := c.search.v
+// shrink is a step of freeing what was cut off the file of call c earlier, so that it can grow again, in a transaction
+// of its own; it returns what that was answered with, and whether nothing is left. Other operations go on meanwhile,
+// and the freer may be at the same file. However much there is (some 3 GiB in a second), no client is told to come
+// again: many programs take that for an error.
+func (v *FS) shrink(c *call) (status uint32, done bool) {
 	var step call
 	step.Make(exec.FREE(), 0, v.deferred, 0)
 	v.attempt(&step, func(t *txn) {
@@ -28,12 +19,6 @@ func (c *call) Shrink() (status uint32, done bool) {
 	})
 	return step.Status, done
 }
-
-// Room tells that there may be more room than the last attempt could find.
-func (c *call) Room() (found bool) { return c.search.found(c.freed) }
-
-// Usable tells that the device has not failed for good.
-func (c *call) Usable() bool { return c.search.v.sys.Broken() == nil }
 
 // maxHelp bounds the steps that an operation helps with at a time, all blocks there
 // are: then others have taken what was freed, and it gives up.

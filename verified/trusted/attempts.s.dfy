@@ -1,5 +1,5 @@
 // TRUSTED: what Go does for a call between verified steps: its work, once, and what has changed before it is done
-// again. Go: internal/runtime/attempts, whose interfaces dtxn and fs implement.
+// again. Go: internal/runtime/attempts, whose functions are of dtxn and fs.
 include "../fs/exec/call.dfy"
 
 module AttemptSpec {

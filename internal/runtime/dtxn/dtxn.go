@@ -196,12 +196,11 @@ type Txn struct {
 	owner    uint64 // key of the inode that was last read to be changed: whose blocks are allocated, most likely
 
 	// of the runner, for which this is the work (verified/trusted/work.s.dfy)
-	f       func(*Txn) // it
-	working bool       // it has not come to its end
-	cause   error      // why it was cut short
-	gated   []bool     // the gates of the allocators that are held
-	large   bool       // System.large is
-	wrote   bool       // it has something to commit
+	working bool   // it has not come to its end
+	cause   error  // why it was cut short
+	gated   []bool // the gates of the allocators that are held
+	large   bool   // System.large is
+	wrote   bool   // it has something to commit
 }
 
 // A want is a lock that was in the way.
@@ -239,9 +238,9 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	}
 	defer s.Leave()
 	var refused error
-	err := s.Perform(readOnly, func(t *Txn) { refused = f(t) }, func(t *txnm.Txn, w *Txn) (st uint32) {
+	err := s.Perform(readOnly, func(t *txnm.Txn, w *Txn) (st uint32) {
 		for {
-			w.Do()
+			w.Do(func(t *Txn) { refused = f(t) })
 			r := uint32(0)
 			if refused != nil {
 				r = 1
@@ -262,9 +261,9 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 // elsewhere. The result is the status that the last one ended with.
 type Runner func(t *txnm.Txn, w *Txn) (st uint32)
 
-// Perform runs f in a transaction as run says. The status of the last one is the result, as an error. The caller sees
-// to it that the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
-func (s *System) Perform(readOnly bool, f func(*Txn), run Runner) error {
+// Perform has run run a transaction. The status of the last one is the result, as an error. The caller sees to it that
+// the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
+func (s *System) Perform(readOnly bool, run Runner) error {
 	s.enterOnly()
 	t := s.begin(readOnly)
 	defer func() {
@@ -280,7 +279,6 @@ func (s *System) Perform(readOnly bool, f func(*Txn), run Runner) error {
 			}
 		}
 	}()
-	t.f = f
 	st := run(t.t, t)
 	ended := t
 	t = nil // it may be another's when this returns
@@ -296,7 +294,7 @@ func (s *System) begin(readOnly bool) *Txn {
 // put gives t back, which has ended with status st of the verified runner, and returns the error.
 func (t *Txn) put(st uint32) error {
 	err := t.result(st)
-	t.first, t.readOnly, t.f = t.first[:0], false, nil
+	t.first, t.readOnly = t.first[:0], false
 	t.hold.DropSmall()
 	t.s.pool.Put(t)
 	return err
@@ -325,9 +323,9 @@ func halt(p any) {
 	select {}
 }
 
-// Do is the work, once, for the verified code (verified/trusted/attempts.s.dfy). If it is cut short, the verified
+// Do is the work f, once, for the verified code (verified/trusted/attempts.s.dfy). If it is cut short, the verified
 // transaction knows that and never commits.
-func (t *Txn) Do() (w work.Work) {
+func (t *Txn) Do(f func(*Txn)) (w work.Work) {
 	w, t.cause, t.working = t, nil, true
 	defer func() {
 		if !t.working {
@@ -343,7 +341,7 @@ func (t *Txn) Do() (w work.Work) {
 	for _, w := range t.first { // ascending, so these are waited for
 		t.check(t.lock(w.key, w.excl))
 	}
-	t.f(t)
+	f(t)
 	if t.failed != nil { // the work has ignored it
 		t.cut()
 	}

@@ -26,11 +26,11 @@ func TestHalt(t *testing.T) {
 	s := newSystem(t)
 	perform := func(work func(x *Txn), end func()) {
 		defer func() { recover() }()
-		s.Perform(false, func(x *Txn) {
-			x.WriteBlock(data, dbytes.NewBytes(4096))
-			work(x)
-		}, func(_ *txnm.Txn, w *Txn) (st uint32) {
-			w.Do()
+		s.Perform(false, func(_ *txnm.Txn, w *Txn) (st uint32) {
+			w.Do(func(x *Txn) {
+				x.WriteBlock(data, dbytes.NewBytes(4096))
+				work(x)
+			})
 			end()
 			return 0
 		})
