@@ -17,6 +17,9 @@ type Host interface {
 	// Room returns how many blocks without room could get some, and how many have it, both
 	// as they were about a second ago at most. What the host does not tell is no bound.
 	Room() (free, backed uint64)
+	// Below returns how many of the blocks below end there are, and may need room: all of them, but in a layout of
+	// which a part is not there (Pieced).
+	Below(end uint64) uint64
 }
 
 // HostOf returns the host of d, or of what d wraps. It is nil if d takes no room as it is written: memory, a device, a

@@ -284,6 +284,9 @@ func (h piecedHost) Reserve(a, n uint64) error {
 		return err
 	}
 	locate := h.p.now()
+	if there, at, have := locate(a); there && n <= have {
+		return h.Host.Reserve(at, n)
+	}
 	for r := range locate.runs(a, n) {
 		if !r.there {
 			return &Error{Op: "reserve", Err: fmt.Errorf("block %d: %w", r.a, ErrNotThere)}
@@ -295,6 +298,16 @@ func (h piecedHost) Reserve(a, n uint64) error {
 		}
 	}
 	return nil
+}
+
+// Below implements Host.
+func (h piecedHost) Below(end uint64) (there uint64) {
+	for r := range h.p.now().runs(0, h.p.inside(0, end)) {
+		if r.there {
+			there += r.n
+		}
+	}
+	return there
 }
 
 // Backed implements Host. A run of the result lies within one of the layout.

@@ -43,6 +43,7 @@ func (h askedHost) Reserve(a, n uint64) error {
 }
 func (h askedHost) Keep(n uint64)       { h.d.note("keep %d", n) }
 func (h askedHost) Room() (f, b uint64) { return 17, 4 }
+func (h askedHost) Below(uint64) uint64 { panic("the layout knows what is there") }
 func (h askedHost) Backed(a uint64) (lo, hi uint64, ok bool) {
 	for _, r := range [][2]uint64{{4, 8}, {9, 14}, {33, 38}} {
 		if a < r[1] {
@@ -96,6 +97,11 @@ func TestPiecedTranslates(t *testing.T) {
 			t.Errorf("asked for %q, want %q", in.what, c.want)
 		}
 	}
+	for end, there := range map[uint64]uint64{0: 0, 9: 9, 12: 10, 20: 15, 27: 22, 50: 25, far: 25} {
+		if n := h.Below(end); n != there {
+			t.Errorf("%d blocks are there below %d, not %d", n, end, there)
+		}
+	}
 	if !errors.Is(full, disk.ErrNoRoom) {
 		t.Errorf("a host without room: %v", full)
 	}
@@ -103,7 +109,7 @@ func TestPiecedTranslates(t *testing.T) {
 	for _, c := range []struct {
 		a, n uint64
 		want error
-	}{{8, 3, disk.ErrNotThere}, {45, 6, disk.ErrRange}, {51, 0, disk.ErrRange}} {
+	}{{8, 3, disk.ErrNotThere}, {11, 2, disk.ErrNotThere}, {45, 6, disk.ErrRange}, {51, 0, disk.ErrRange}} {
 		if err := h.Reserve(c.a, c.n); !errors.Is(err, c.want) || in.what != nil {
 			t.Errorf("room for %d blocks at %d: %v, want %v; the host was asked for %q", c.n, c.a, err, c.want, in.what)
 		}

@@ -366,6 +366,9 @@ func (r *room) Room() (free, backed uint64) {
 	return free, r.backed
 }
 
+// Below implements Host.
+func (r *room) Below(end uint64) uint64 { return end }
+
 // Backed implements Host.
 func (r *room) Backed(a uint64) (lo, hi uint64, ok bool) {
 	size := r.f.Size() // first: what is known may be older than the size, else

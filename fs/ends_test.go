@@ -119,6 +119,7 @@ func (roomy) Reserve(uint64, uint64) error               { return nil }
 func (roomy) Keep(uint64)                                {}
 func (h roomy) Backed(a uint64) (lo, hi uint64, ok bool) { return a, uint64(h), a < uint64(h) }
 func (h roomy) Room() (free, backed uint64)              { return 0, uint64(h) }
+func (h roomy) Below(end uint64) uint64                  { return end }
 
 // TestExtendOnHost: what the host has room for beside what is in use, and the volume has not, counts when it has it.
 func TestExtendOnHost(t *testing.T) {

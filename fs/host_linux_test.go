@@ -129,12 +129,17 @@ func (s serving) stop(t *testing.T) {
 // newImage makes a volume of size bytes in a sparse image.
 func newImage(t *testing.T, dir string, size uint64) string {
 	t.Helper()
+	return imageOf(t, dir, size, fs.MkfsOptions{LogBytes: 5 << 20, Zeroed: true, MaxBytes: most})
+}
+
+func imageOf(t *testing.T, dir string, size uint64, o fs.MkfsOptions) string {
+	t.Helper()
 	d, err := disk.CreateFile(filepath.Join(dir, "v.img"), size)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	mkfs(t, d, fs.MkfsOptions{LogBytes: 5 << 20, Zeroed: true})
+	mkfs(t, d, o)
 	return d.Path()
 }
 
@@ -325,7 +330,7 @@ func journalStart(t *testing.T, path string) uint64 {
 // An image whose journal has holes, as a copy may, is not opened on a full host.
 func TestNoRoomForJournal(t *testing.T) {
 	dir := hosttest.Mount(t, "tmpfs", hostBytes)
-	path := newImage(t, dir, 3*hostBytes)
+	path := imageOf(t, dir, 3*hostBytes, fs.MkfsOptions{LogBytes: 5 << 20, Zeroed: true}) // all in its place
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -41,16 +41,17 @@ func hostFull(err error, p journal.Params) error {
 }
 
 // hostRoom bounds the number of free blocks by what the host has room for. A block that
-// is free here and has room there counts; which these are is not known, only how many
-// have room in all, of which the regions other than data have data0+1 at most. The volume's
-// blocks for data end at block end.
-func hostRoom(h disk.Host, free, data0, end uint64) uint64 {
+// is free here and has room there counts. Which these are is not known, only how many have room in all. As many as
+// are in use may be among them: all that are there below block end, where the blocks for data end, and are not free,
+// and the superblock's copy.
+func hostRoom(h disk.Host, free, end uint64) uint64 {
 	if h == nil {
 		return free
 	}
 	room, backed := h.Room()
 	backed -= min(backed, backed/256+1) // what the host keeps about the image counts as its room
-	used := data0 + 1 + (end - data0 - min(free, end-data0))
+	all := h.Below(end)
+	used := all + 1 - min(free, all)
 	return min(free, room+backed-min(backed, used))
 }
 

@@ -45,7 +45,7 @@ func (v *FS) countBy(free func(which uint64) (uint64, error)) (blocks, inodes ui
 	if blocks, err = free(dtxn.Blocks); err != nil {
 		return 0, 0, err
 	}
-	blocks = hostRoom(v.host, blocks, v.geo.Data0(), v.sys.End(dtxn.Blocks))
+	blocks = hostRoom(v.host, blocks, v.sys.End(dtxn.Blocks))
 	inodes, err = free(dtxn.Inodes)
 	return blocks, inodes, err
 }

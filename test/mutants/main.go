@@ -102,6 +102,7 @@ var (
 	streams          = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
+	rooms       = []string{"./internal/runtime/dtxn", "./fs", "-run", "RoomBeside|RoomForAll|FreeOnHost"}
 	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
 	sharings    = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
 	frees       = []string{"./fs/...", "-run", "Freer"}

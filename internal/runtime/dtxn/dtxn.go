@@ -91,6 +91,7 @@ type System struct {
 	alloc     []*alloc // of the bitmaps of the layout, and those of AddBitmap
 	scarce    [2]scarce
 	ample     ample
+	lasting   lasting
 	lent      atomic.Int64 // blocks
 	lendable  int64        // the most of them
 	refused   atomic.Uint64

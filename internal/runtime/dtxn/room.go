@@ -34,11 +34,22 @@ type ample struct {
 func (m *ample) is(h disk.Host, end uint64) bool {
 	if now := time.Now().UnixNano(); now >= m.until.Load() {
 		free, backed := h.Room()
-		m.yes.Store(free >= end-min(backed, end))
+		there := h.Below(end)
+		m.yes.Store(free >= there-min(backed, there))
 		m.until.Store(now + int64(lookEvery))
 	}
 	return m.yes.Load()
 }
+
+// lasting is which blocks have room that they never lose, as no bitmap and no code is ever given back: some of those
+// that were asked for. Blocks side by side share theirs, so the host is asked once for hundreds of them.
+type lasting [256]atomic.Uint64
+
+// has reports whether block a, which is not block 0, has room, and what is written with it.
+func (l *lasting) has(a uint64) bool { return l[a%uint64(len(l))].Load() == a }
+
+// add notes that block a has.
+func (l *lasting) add(a uint64) { l[a%uint64(len(l))].Store(a) }
 
 // lookEvery is how often a host is asked for its room.
 const lookEvery = time.Second
@@ -109,7 +120,7 @@ func (s *System) backed(x uint64) (bool, error) {
 		return false, nil
 	}
 	// not for the block itself: that would make room for those around it, too
-	if err := s.Reserve(s.alloc[Blocks].start + x/windowBits); err != nil {
+	if err := s.reserveBit(Blocks, x); err != nil {
 		return false, err
 	}
 	err := s.reserveBeside(x)
@@ -183,12 +194,23 @@ func (s *System) home(which, x uint64) uint64 {
 
 // reserve makes room for what changes when bit x is set.
 func (s *System) reserve(which, x uint64) error {
-	for _, a := range [2]uint64{s.home(which, x), s.alloc[which].start + x/windowBits} {
-		if err := s.Reserve(a); err != nil {
-			return err
-		}
+	if err := s.Reserve(s.home(which, x)); err != nil {
+		return err
 	}
-	return nil
+	return s.reserveBit(which, x)
+}
+
+// reserveBit takes room for the block of the bitmap that bit x lies in, and for what is written with it.
+func (s *System) reserveBit(which, x uint64) error {
+	a := s.alloc[which].start + x/windowBits
+	if s.lasting.has(s.base + a) {
+		return nil
+	}
+	err := s.Reserve(a)
+	if err == nil {
+		s.lasting.add(s.base + a)
+	}
+	return err
 }
 
 // Reserve takes room on the host for block a and what is written with it. A transaction that writes a block of records
@@ -208,10 +230,15 @@ func (s *System) reserveBeside(a uint64) error {
 	if s.layout.Beside == nil {
 		return nil
 	}
-	for b, ok := s.layout.Beside(s.base + a); ok; b, ok = s.layout.Beside(b) {
+	first, ok := s.layout.Beside(s.base + a)
+	if !ok || s.lasting.has(first) {
+		return nil
+	}
+	for b := first; ok; b, ok = s.layout.Beside(b) {
 		if err := s.layout.Host.Reserve(b, 2); err != nil {
 			return err
 		}
 	}
+	s.lasting.add(first)
 	return nil
 }

@@ -11,10 +11,11 @@ import (
 
 // meanHost gives room to left blocks, and keeps what it gave.
 type meanHost struct {
-	mu   sync.Mutex
-	left int
-	room map[uint64]bool
-	err  error // of every request
+	mu     sync.Mutex
+	left   int
+	room   map[uint64]bool
+	absent uint64 // blocks that are not there, before all others
+	err    error  // of every request
 }
 
 func (h *meanHost) Reserve(a, n uint64) error {
@@ -47,6 +48,8 @@ func (h *meanHost) Backed(a uint64) (lo, hi uint64, ok bool) {
 	}
 	return lo, lo + 1, ok
 }
+
+func (h *meanHost) Below(end uint64) uint64 { return end - min(h.absent, end) }
 
 func (h *meanHost) Room() (free, backed uint64) {
 	return uint64(h.left), uint64(len(h.room))
@@ -138,13 +141,48 @@ func TestHostWithoutRoom(t *testing.T) {
 	}
 }
 
+// No bit is handed out without room for what is written with its block: the block of the bitmap, and two pages of codes
+// above both, on each of two levels. Once they have room, only blocks need some.
+func TestRoomBeside(t *testing.T) {
+	const code, above = 7, 3 // of the block, and of that; each with the one behind it
+	for i := range 24 {
+		left, beside := i/2, 5
+		h := &meanHost{left: left, room: map[uint64]bool{}}
+		if i%2 == 1 {
+			h.room[memLog+blockMap], beside = true, 4
+		}
+		l := layout
+		l.Host = h
+		l.Beside = func(a uint64) (uint64, bool) {
+			switch {
+			case a >= memLog:
+				return code, true
+			case a == code:
+				return above, true
+			}
+			return 0, false
+		}
+		s := NewMem(size, l)
+		var got int
+		for range 9 {
+			if _, ok := take(t, s, Blocks, 0); ok {
+				got++
+			}
+		}
+		if want := max(0, left-beside); got != want {
+			t.Errorf("%d blocks of a host for %d blocks and %d beside them", got, want, beside)
+		}
+		must(t, s.Close())
+	}
+}
+
 // A block in the place of another is the next free one; on a sparse image it is none if that one has no room, though
 // the host would give some, and none is lost by asking. But it is one if the host has room for all, and gets back what
 // is free.
 func TestExchange(t *testing.T) {
-	on := func(left int, returns bool) *System {
+	on := func(left int, returns bool, absent uint64) *System {
 		l := layout
-		l.Host, l.Returns = &meanHost{left: left, room: map[uint64]bool{}}, returns
+		l.Host, l.Returns = &meanHost{left: left, room: map[uint64]bool{}, absent: absent}, returns
 		return NewMem(size, l)
 	}
 	for _, c := range []struct {
@@ -153,9 +191,11 @@ func TestExchange(t *testing.T) {
 		any  bool // even one without room
 	}{
 		{"none", newSystem(t), true},
-		{"room for all", on(memLog+100000, true), true},
-		{"room for all, which is kept", on(memLog+100000, false), false},
-		{"not for all", on(memLog+99999, true), false},
+		{"room for all", on(memLog+100000, true, 0), true},
+		{"room for all, which is kept", on(memLog+100000, false, 0), false},
+		{"not for all", on(memLog+99999, true, 0), false},
+		{"room for all that are there", on(memLog+60000, true, 40000), true},
+		{"not for all that are there", on(memLog+59999, true, 40000), false},
 	} {
 		host, s := c.host, c.s
 		var taken []uint64

@@ -90,22 +90,12 @@ func (s *System) Settle() error {
 
 // MayWrite makes room on the host for what changes with the contents of a run of blocks: their codes.
 func (s *System) MayWrite(r Run) error {
-	if s.layout.Host == nil || s.layout.Beside == nil {
+	if s.layout.Host == nil {
 		return nil
 	}
-	last := ^uint64(0)
 	for a := r.Start; a < r.End; a++ {
-		lowest := true
-		for b, ok := s.layout.Beside(s.base + a); ok; b, ok = s.layout.Beside(b) {
-			if lowest && b == last { // as for the block before
-				break
-			}
-			if err := s.layout.Host.Reserve(b, 2); err != nil {
-				return err
-			}
-			if lowest {
-				last, lowest = b, false
-			}
+		if err := s.reserveBeside(a); err != nil {
+			return err
 		}
 	}
 	return nil
