@@ -12,10 +12,13 @@ import (
 	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/directories/directories"
 	"tansy/internal/gen/fs/exec/calls"
+	"tansy/internal/gen/fs/exec/carrying"
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/txn/txnm"
+	"tansy/internal/runtime/attempts"
 	"tansy/internal/runtime/dtxn"
+	"tansy/internal/runtime/work"
 	"tansy/journal"
 )
 
@@ -140,25 +143,17 @@ func (v *FS) carry(c *call, op func(t *txn)) error {
 		c.Refuse(uint32(ErrROFS))
 		return ErrROFS
 	}
-	room := v.search()
-	for {
-		freed := v.free.Steps()
-		next := v.attempt(c, op)
-		for next == calls.SHRINK() {
-			next = v.shrink(c)
-		}
-		switch {
-		case next == calls.AGAIN():
-		case next == calls.ROOM() && room.found(freed):
-		case next == calls.ALONE() && v.sys.Broken() == nil:
-			c.Record = false
-		default:
-			if c.Later && c.Status == 0 {
-				v.free.Wake()
-			}
-			return errorOf(c.Status)
-		}
+	room, freed := v.search(), uint64(0)
+	carrying.Carry(&c.Call, attempts.Service{
+		Try:    func() uint32 { freed = v.free.Steps(); return v.attempt(c, op) },
+		Shrink: func() (uint32, bool) { return v.shrink(c) },
+		Room:   func() bool { return room.found(freed) },
+		Usable: func() bool { return v.sys.Broken() == nil },
+	})
+	if c.Later && c.Status == 0 {
+		v.free.Wake()
 	}
+	return errorOf(c.Status)
 }
 
 // background is a transaction of the server's own, as a call that op is told of.
@@ -211,11 +206,11 @@ func (v *FS) transact(c *call, op func(t *txn)) (next uint32, err error) {
 			next, err = calls.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	err = v.sys.Perform(exec.ReadOnly(c.Procedure), op, func(t *txnm.Txn, w *txn) (again bool, st uint32) {
-		next, st = calls.Ended(&c.Call, t, w)
+	err = v.sys.Perform(exec.ReadOnly(c.Procedure), func(t *txnm.Txn, w *txn) (st uint32) {
+		next, st = carrying.Perform(&c.Call, t, attempts.Attempt{Do: func() work.Work { return w.Do(op) }})
 		c.decode()
 		w.Seen()
-		return next == calls.AGAIN(), st
+		return st
 	})
 	return next, err
 }

@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/exec/localcalls"
 )
@@ -9,16 +8,16 @@ import (
 // What an operation does itself about blocks that wait to be freed, which is else the background's.
 
 // shrink is a step of freeing what was cut off the file of call c earlier, so that it can grow again, in a transaction
-// of its own; it returns what is next. Other operations go on meanwhile, and the freer may be at the same file. However
-// much there is (some 3 GiB in a second), no client is told to come again: many programs take that for an error.
-func (v *FS) shrink(c *call) (next uint32) {
+// of its own; it returns what that was answered with, and whether nothing is left. Other operations go on meanwhile,
+// and the freer may be at the same file. However much there is (some 3 GiB in a second), no client is told to come
+// again: many programs take that for an error.
+func (v *FS) shrink(c *call) (status uint32, done bool) {
 	var step call
 	step.Make(exec.FREE(), 0, v.deferred, 0)
-	done := false
 	v.attempt(&step, func(t *txn) {
 		done = localcalls.ShrinkSome(&step.Call, t, v.dirs, c.Ino, v.freeStep)
 	})
-	return calls.Shrunk(&c.Call, step.Status, done)
+	return step.Status, done
 }
 
 // maxHelp bounds the steps that an operation helps with at a time, all blocks there

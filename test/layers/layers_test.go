@@ -119,13 +119,23 @@ func texts(t *testing.T, folder, ext string) map[string]string {
 	return files
 }
 
+// above are contracts that say in what state their Go leaves what is proved higher up, and the folders of that.
+var above = map[string]string{"verified/trusted/attempts.s.dfy": "verified/fs/exec"}
+
+// home is the folder in whose layer a file of Dafny is.
+func home(file string) string {
+	if folder, ok := above[filepath.ToSlash(file)]; ok {
+		return folder
+	}
+	return filepath.Dir(file)
+}
+
 func TestIncludes(t *testing.T) {
 	n := 0
 	for file, text := range texts(t, "verified", ".dfy") {
 		for _, m := range include.FindAllStringSubmatch(text, -1) {
 			n++
-			dir := filepath.Dir(file)
-			if wrong := upward(dir, filepath.Dir(filepath.Join(dir, m[1]))); wrong != "" {
+			if wrong := upward(home(file), home(filepath.Join(filepath.Dir(file), m[1]))); wrong != "" {
 				t.Errorf("%s: %s", file, wrong)
 			}
 		}

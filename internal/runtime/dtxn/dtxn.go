@@ -30,6 +30,7 @@ import (
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/hold"
 	"tansy/internal/runtime/locks"
+	"tansy/internal/runtime/work"
 	"tansy/internal/runtime/writebuffer"
 	"tansy/journal"
 )
@@ -88,9 +89,7 @@ type System struct {
 	inodes    uint64        // the first block of inodes
 	layout    Layout
 	alloc     []*alloc // of the bitmaps of the layout, and those of AddBitmap
-	scarce    [2]scarce
-	ample     ample
-	lasting   lasting
+	host      host
 	lent      atomic.Int64 // blocks
 	lendable  int64        // the most of them
 	refused   atomic.Uint64
@@ -238,13 +237,17 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	}
 	defer s.Leave()
 	var refused error
-	err := s.Perform(readOnly, func(t *Txn) { refused = f(t) }, func(t *txnm.Txn, w *Txn) (again bool, st uint32) {
-		r := uint32(0)
-		if refused != nil {
-			r = 1
+	err := s.Perform(readOnly, func(t *txnm.Txn, w *Txn) (st uint32) {
+		for {
+			w.Do(func(t *Txn) { refused = f(t) })
+			r := uint32(0)
+			if refused != nil {
+				r = 1
+			}
+			if st = txnrun.Run(t, w, r, stable, readOnly); st != conflict {
+				return st
+			}
 		}
-		st = txnrun.Run(t, w, r, stable, readOnly)
-		return st == conflict, st
 	})
 	if err != nil {
 		return err
@@ -252,15 +255,14 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	return refused
 }
 
-// A Runner is the verified code that ends a transaction: Run (verified/txn/run.dfy) or Ended
-// (verified/fs/exec/call.dfy). What the work has come to it knows from elsewhere. Its results are whether the work is
-// to be done again, and the status that the transaction ended with.
-type Runner func(t *txnm.Txn, w *Txn) (again bool, st uint32)
+// A Runner is the verified code that does the work of a transaction (Do) and ends that, again while it is to: Run
+// (verified/txn/run.dfy), or Perform (verified/fs/exec/carrying.dfy). What the work has come to it knows from
+// elsewhere. The result is the status that the last one ended with.
+type Runner func(t *txnm.Txn, w *Txn) (st uint32)
 
-// Perform runs f in a transaction, as Run does, and has end end it. The status of the last one is the result, as an
-// error. The caller sees to it that the journal is not closed meanwhile (Enter, as Run does); if it is all the same,
-// nothing is committed.
-func (s *System) Perform(readOnly bool, f func(*Txn), end Runner) error {
+// Perform has run run a transaction. The status of the last one is the result, as an error. The caller sees to it that
+// the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
+func (s *System) Perform(readOnly bool, run Runner) error {
 	s.enterOnly()
 	t := s.begin(readOnly)
 	defer func() {
@@ -276,14 +278,10 @@ func (s *System) Perform(readOnly bool, f func(*Txn), end Runner) error {
 			}
 		}
 	}()
-	for {
-		t.do(f)
-		if again, st := end(t.t, t); !again {
-			ended := t
-			t = nil // it may be another's when this returns
-			return ended.put(st)
-		}
-	}
+	st := run(t.t, t)
+	ended := t
+	t = nil // it may be another's when this returns
+	return ended.put(st)
 }
 
 func (s *System) begin(readOnly bool) *Txn {
@@ -324,9 +322,10 @@ func halt(p any) {
 	select {}
 }
 
-// do is the work f, once. If it is cut short, the verified transaction knows that and never commits.
-func (t *Txn) do(f func(*Txn)) {
-	t.cause, t.working = nil, true
+// Do is the work f, once, for the verified code (verified/trusted/attempts.s.dfy). If it is cut short, the verified
+// transaction knows that and never commits.
+func (t *Txn) Do(f func(*Txn)) (w work.Work) {
+	w, t.cause, t.working = t, nil, true
 	defer func() {
 		if !t.working {
 			return
@@ -346,6 +345,7 @@ func (t *Txn) do(f func(*Txn)) {
 		t.cut()
 	}
 	t.working = false
+	return
 }
 
 // cut tells the verified transaction that the work cannot go on: it knows already if an answer of its own is why.

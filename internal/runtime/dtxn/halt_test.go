@@ -26,12 +26,13 @@ func TestHalt(t *testing.T) {
 	s := newSystem(t)
 	perform := func(work func(x *Txn), end func()) {
 		defer func() { recover() }()
-		s.Perform(false, func(x *Txn) {
-			x.WriteBlock(data, dbytes.NewBytes(4096))
-			work(x)
-		}, func(*txnm.Txn, *Txn) (again bool, st uint32) {
+		s.Perform(false, func(_ *txnm.Txn, w *Txn) (st uint32) {
+			w.Do(func(x *Txn) {
+				x.WriteBlock(data, dbytes.NewBytes(4096))
+				work(x)
+			})
 			end()
-			return false, 0
+			return 0
 		})
 	}
 	perform(func(*Txn) { panic("in the work") }, func() {})

@@ -17,6 +17,13 @@ import (
 // smallPerBlock is the number of 256-byte objects in a block.
 const smallPerBlock = disk.BlockSize / 256
 
+// host is what is known of the host.
+type host struct {
+	scarce  [2]scarce // of the two bitmaps
+	ample   ample
+	lasting lasting
+}
+
 // scarce is what is known of a host without room, for one bitmap.
 type scarce struct {
 	next  atomic.Uint64 // the block to look for room from
@@ -89,7 +96,7 @@ func (s *System) exchange(p place) (x uint64, ok bool, err error) {
 	if x, ok, err = a.exchange(p, 0); !ok || err != nil || s.layout.Host == nil {
 		return x, ok, err
 	}
-	if s.layout.Returns && s.ample.is(s.layout.Host, s.base+a.end.Load()) && s.reserve(Blocks, x) == nil {
+	if s.layout.Returns && s.host.ample.is(s.layout.Host, s.base+a.end.Load()) && s.reserve(Blocks, x) == nil {
 		return x, true, nil
 	}
 	if x, ok, err = s.ifBacked(x); ok || err != nil {
@@ -129,7 +136,7 @@ func (s *System) backed(x uint64) (bool, error) {
 
 // elsewhere looks for a clear bit whose block has room already: the host gives no more.
 func (s *System) elsewhere(which uint64) (x uint64, ok bool, err error) {
-	a, m := s.alloc[which], &s.scarce[which]
+	a, m := s.alloc[which], &s.host.scarce[which]
 	freed := a.freedBits.Load() + s.j.Discarded()
 	if time.Now().UnixNano() < m.until.Load() && freed == m.freed.Load() {
 		s.refused.Add(1)
@@ -203,12 +210,12 @@ func (s *System) reserve(which, x uint64) error {
 // reserveBit takes room for the block of the bitmap that bit x lies in, and for what is written with it.
 func (s *System) reserveBit(which, x uint64) error {
 	a := s.alloc[which].start + x/windowBits
-	if s.lasting.has(s.base + a) {
+	if s.host.lasting.has(s.base + a) {
 		return nil
 	}
 	err := s.Reserve(a)
 	if err == nil {
-		s.lasting.add(s.base + a)
+		s.host.lasting.add(s.base + a)
 	}
 	return err
 }
@@ -231,7 +238,7 @@ func (s *System) reserveBeside(a uint64) error {
 		return nil
 	}
 	first, ok := s.layout.Beside(s.base + a)
-	if !ok || s.lasting.has(first) {
+	if !ok || s.host.lasting.has(first) {
 		return nil
 	}
 	for b := first; ok; b, ok = s.layout.Beside(b) {
@@ -239,6 +246,6 @@ func (s *System) reserveBeside(a uint64) error {
 			return err
 		}
 	}
-	s.lasting.add(first)
+	s.host.lasting.add(first)
 	return nil
 }
