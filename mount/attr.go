@@ -13,11 +13,13 @@ import (
 	"tansy/fs"
 )
 
-// How long the kernel may keep what it was told, if all changes come through it: for ever, but for the number of a
-// file's blocks. That goes down later than the size does, if much of the file is cut off.
+// How long the kernel may keep what it was told, if all changes come through it: for ever, but for two things. The
+// number of a file's blocks goes down later than the size does, if much of the file is cut off. And who asked for the
+// attributes of a directory while a name in it was changed may bring the kernel the answer of before, after the change.
 const (
 	entryTimeout = time.Hour
 	attrTimeout  = time.Hour
+	dirTimeout   = time.Second // of attributes of directories
 	cutTimeout   = time.Second // of attributes while blocks may be given back
 )
 
@@ -26,14 +28,17 @@ const (
 	givesBack = time.Minute // for how long after a cut, or a change of their number, blocks may be given back
 )
 
-// keepingAttrs is how long the kernel may keep the attributes of a file that has so many bytes in blocks now.
-func (f *fileSystem) keepingAttrs(id, used uint64) (d time.Duration) {
+// keepingAttrs is how long the kernel may keep the attributes a of a file.
+func (f *fileSystem) keepingAttrs(id uint64, a *fs.Attr) (d time.Duration) {
 	d = f.keepAttrs
+	if a.Type == fs.Directory {
+		return min(d, dirTimeout)
+	}
 	f.nodes.with(id, func(x *node) {
 		switch {
 		case x.cut.IsZero():
-		case x.used != used:
-			x.used, x.cut = used, time.Now()
+		case x.used != a.Used:
+			x.used, x.cut = a.Used, time.Now()
 			d = min(d, cutTimeout)
 		case time.Since(x.cut) < givesBack:
 			d = min(d, cutTimeout)
@@ -42,6 +47,25 @@ func (f *fileSystem) keepingAttrs(id, used uint64) (d time.Duration) {
 		}
 	})
 	return d
+}
+
+// forgetAttrs has the kernel ask for attributes anew, if it keeps any, and take no answer to what it asked before. It is
+// called when a file was changed by a call that tells the kernel of no attributes: an answer that was under way
+// meanwhile may be that of before, and come after that of the call.
+func (f *fileSystem) forgetAttrs(id uint64) {
+	if !f.shared {
+		f.forget(id, -1, 0)
+	}
+}
+
+// forgetAttrsOf does so for the file that has a name now.
+func (f *fileSystem) forgetAttrsOf(dir fs.Handle, name []byte) {
+	if f.shared {
+		return
+	}
+	if n, err := f.volume.Lookup(superuser, dir, name); err == nil {
+		f.forgetAttrs(nodeID(n.Handle))
+	}
 }
 
 // errnos are the statuses that are not the errno of the same number.
@@ -95,7 +119,7 @@ func (f *fileSystem) entry(h fs.Handle, a *fs.Attr, out *fuse.EntryOut) {
 	f.nodes.learn(h)
 	out.NodeId, out.Generation = nodeID(h), h.Gen
 	out.SetEntryTimeout(f.keepNames)
-	out.SetAttrTimeout(f.keepingAttrs(out.NodeId, a.Used))
+	out.SetAttrTimeout(f.keepingAttrs(out.NodeId, a))
 	f.attr(a, &out.Attr)
 }
 
@@ -115,7 +139,7 @@ func (f *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 		return status(err)
 	}
 	f.attr(&a, &out.Attr)
-	out.SetTimeout(f.keepingAttrs(in.NodeId, a.Used))
+	out.SetTimeout(f.keepingAttrs(in.NodeId, &a))
 	return fuse.OK
 }
 
@@ -153,7 +177,7 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 		f.nodes.with(in.NodeId, func(x *node) { x.cut = time.Now() })
 	}
 	f.attr(w.After, &out.Attr)
-	out.SetTimeout(f.keepingAttrs(in.NodeId, w.After.Used))
+	out.SetTimeout(f.keepingAttrs(in.NodeId, w.After))
 	return fuse.OK
 }
 

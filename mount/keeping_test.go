@@ -3,6 +3,7 @@
 package mount
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -54,7 +55,58 @@ func TestAttributesKept(t *testing.T) {
 	want("long after that", attrTimeout)
 	ago(givesBack, 16384)
 	want("when blocks have gone since", cutTimeout)
+	var dir fuse.AttrOut
+	if k.ok("getattr", k.GetAttr(nil, &fuse.GetAttrIn{InHeader: atRoot}, &dir)); dir.Timeout() != dirTimeout {
+		t.Errorf("those of a directory are kept for %v", dir.Timeout())
+	}
 	if n := closed(t, d, v); n != 0 {
 		t.Errorf("%d files are kept", n)
 	}
+}
+
+// After a call that changes a file, and does not say what its attributes are now, the kernel asks for them, and takes
+// no answer to what it asked before.
+func TestAttributesForgotten(t *testing.T) {
+	d := emptyVolume(t, 6000)
+	k, v := newKernel(t, d, true, false)
+	f, g := k.create("f"), k.create("g")
+	var forgotten []uint64
+	k.forget = func(id uint64, from, _ int64) fuse.Status {
+		if from < 0 { // the attributes alone
+			forgotten = append(forgotten, id)
+		}
+		return fuse.OK
+	}
+	file := fuse.InHeader{NodeId: f}
+	rename := func(from, to string, flags uint32) fuse.Status {
+		return k.Rename(nil, &fuse.RenameIn{InHeader: atRoot, Newdir: k.root.Ino, Flags: flags}, from, to)
+	}
+	var out fuse.EntryOut
+	for _, c := range []struct {
+		what string
+		do   func() fuse.Status
+		of   []uint64
+	}{
+		{"link", func() fuse.Status {
+			return k.Link(nil, &fuse.LinkIn{InHeader: atRoot, Oldnodeid: f}, "f2", &out)
+		}, []uint64{f}},
+		{"unlink", func() fuse.Status { return k.Unlink(nil, &atRoot, "f2") }, []uint64{f}},
+		{"rename", func() fuse.Status { return rename("f", "f3", 0) }, []uint64{f}},
+		{"exchange", func() fuse.Status { return rename("f3", "g", renameExchange) }, []uint64{g, f}},
+		{"set", func() fuse.Status {
+			return k.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: file}, "user.a", []byte("1"))
+		}, []uint64{f}},
+		{"remove", func() fuse.Status { return k.RemoveXAttr(nil, &file, "user.a") }, []uint64{f}},
+		{"replace", func() fuse.Status { return rename("f3", "g", 0) }, []uint64{f, g}},
+		{"unlink an open one", func() fuse.Status { return k.Unlink(nil, &atRoot, "g") }, []uint64{g}},
+	} {
+		forgotten = nil
+		k.ok(c.what, c.do())
+		if !slices.Equal(forgotten, c.of) {
+			t.Errorf("%s: the kernel forgets attributes of %v, not of %v", c.what, forgotten, c.of)
+		}
+	}
+	k.Forget(f, 1000)
+	k.Forget(g, 1000)
+	closed(t, d, v)
 }

@@ -48,15 +48,19 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error, keepi
 	open, kept := f.nodes.isOpen(id)
 	if !last || !open || a.Type == fs.Directory || kept {
 		err := take()
-		if err == nil && last {
+		switch {
+		case err != nil:
+		case last:
 			f.nodes.setGone(a)
+		default:
+			f.forgetAttrs(id)
 		}
 		return err
 	}
+	defer f.forgetAttrs(id)
 	f.nodes.setKept(id, true) // from here on that link does not count
 	if err := keeping(n.Handle); err != nil {
-		f.nodes.neverKept(id)
-		f.forgetAttrs(id) // who asked meanwhile was told of one link less
+		f.nodes.neverKept(id) // who asked meanwhile was told of one link less
 		return err
 	}
 	if _, kept := f.nodes.isOpen(id); kept && f.shared {

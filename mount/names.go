@@ -208,6 +208,7 @@ func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *
 			a.Nlink--
 		}
 		f.entry(file, a, out)
+		f.forgetAttrs(nodeID(file))
 		return nil
 	}
 	return status(f.withRoom(link))
@@ -265,7 +266,12 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 	}
 	switch how {
 	case renameExchange:
-		return status(f.volume.Exchange(superuser, from, []byte(name), to, []byte(newName)))
+		err := f.volume.Exchange(superuser, from, []byte(name), to, []byte(newName))
+		if err == nil {
+			f.forgetAttrsOf(from, []byte(name))
+			f.forgetAttrsOf(to, []byte(newName))
+		}
+		return status(err)
 	case renameNoReplace:
 		if _, err := f.volume.Lookup(superuser, to, []byte(newName)); err != fs.ErrNoEnt {
 			if err == nil {
@@ -274,7 +280,7 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 			return status(err)
 		}
 	}
-	return status(f.withRoom(func() error {
+	err = f.withRoom(func() error {
 		if whiteout {
 			return f.whiteout(&in.InHeader, from, []byte(name), to, []byte(newName))
 		}
@@ -285,7 +291,11 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 			_, _, err := f.volume.RenameOpen(superuser, from, []byte(name), to, []byte(newName), open)
 			return err
 		})
-	}))
+	})
+	if err == nil {
+		f.forgetAttrsOf(to, []byte(newName))
+	}
+	return status(err)
 }
 
 // whiteout renames, and leaves a whiteout of the caller under the old name (RENAME_WHITEOUT).

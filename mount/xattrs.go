@@ -95,7 +95,11 @@ func (f *fileSystem) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, name strin
 		return st
 	}
 	create, replace := in.Flags&unix.XATTR_CREATE != 0, in.Flags&unix.XATTR_REPLACE != 0
-	return xattrStatus(f.withRoom(func() error { return f.volume.SetXattr(h, []byte(name), value, create, replace) }))
+	err := f.withRoom(func() error { return f.volume.SetXattr(h, []byte(name), value, create, replace) })
+	if err == nil {
+		f.forgetAttrs(in.NodeId)
+	}
+	return xattrStatus(err)
 }
 
 // RemoveXAttr implements fuse.RawFileSystem.
@@ -104,7 +108,11 @@ func (f *fileSystem) RemoveXAttr(_ <-chan struct{}, in *fuse.InHeader, name stri
 	if st != fuse.OK {
 		return st
 	}
-	return xattrStatus(f.volume.RemoveXattr(h, []byte(name)))
+	err := f.volume.RemoveXattr(h, []byte(name))
+	if err == nil {
+		f.forgetAttrs(in.NodeId)
+	}
+	return xattrStatus(err)
 }
 
 // killPrivileges takes setuid and setgid away from a file that is about to be written to by somebody who may not leave
@@ -128,11 +136,4 @@ func (f *fileSystem) killMode(id uint64, h fs.Handle, a *fs.Attr, who fuse.Calle
 	}
 	f.forgetAttrs(id) // the kernel would let programs run with the old mode
 	return nil
-}
-
-// forgetAttrs has the kernel ask for attributes anew, if it keeps any.
-func (f *fileSystem) forgetAttrs(id uint64) {
-	if !f.shared {
-		f.forget(id, -1, 0)
-	}
 }
