@@ -1024,7 +1024,7 @@ var mutants = []mutant{
 	{what: "mount: a member takes no setgid of a program away", file: "mount/shared.go", old: "mode&unix.S_IXGRP != 0 || ", new: "", tests: mountAttrs},
 	{what: "mount: the first group does not count", file: "mount/system_linux.go", old: "if who.Gid == gid {", new: "if false {", tests: mountAttrs},
 	{what: "mount: the other groups do not count", file: "mount/system_linux.go", old: `if groups, ok := strings.CutPrefix(line, "Groups:"); ok {`, new: `if groups, ok := strings.CutPrefix(line, "Groups:"); ok && gid == 0 {`, tests: mountAttrs},
-	{what: "mount: the kernel goes by the mode that was", file: "mount/xattrs.go", old: "\t\tf.forget(id, -1, 0)", new: "\t\t_ = f.forget", tests: mountAttrs},
+	{what: "mount: the kernel goes by the mode that was", file: "mount/attr.go", old: "\t\tf.forget(id, -1, 0)", new: "\t\t_ = f.forget", tests: mountAttrs},
 	{what: "kept: repair puts kept files into lost+found", file: "offline/repair/links.go", old: "ino != rootIno && !kept {", new: "ino != rootIno {", tests: []string{"./offline/repair", "-run", "Kept"}},
 	{what: "kept: repair leaves a list without an end", file: "offline/repair/links.go", old: "sound = may(at) && !on[at]; !sound {", new: "sound = may(at); !sound || on[at] {", tests: []string{"./offline/repair", "-run", "Kept"}},
 	{what: "ranges: KEEP_SIZE makes it longer", file: "mount/ranges.go", old: "behind = off > a.Size || n > a.Size-off", new: "behind = false", tests: []string{"./test/posix", "-run", "TestMount$"}},
