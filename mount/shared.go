@@ -58,10 +58,11 @@ func (f *fileSystem) beforeWrite(h fs.Handle, in *fuse.WriteIn) (offset uint64, 
 }
 
 // withoutPrivileges is what becomes of a file's mode when who writes to it may not leave setuid and setgid. setgid
-// without the group's x lets nobody run anything: who is in the group leaves it, as on Linux's own file systems.
+// without the group's x lets nobody run anything: root, and who is in the group, leave it, as on Linux's own file
+// systems.
 func withoutPrivileges(a *fs.Attr, who fuse.Caller) uint32 {
 	mode := a.Mode &^ unix.S_ISUID
-	if mode&unix.S_ISGID != 0 && (mode&unix.S_IXGRP != 0 || !inGroup(who, a.GID)) {
+	if mode&unix.S_ISGID != 0 && (mode&unix.S_IXGRP != 0 || who.Uid != 0 && !inGroup(who, a.GID)) {
 		mode &^= unix.S_ISGID
 	}
 	return mode

@@ -28,7 +28,7 @@ func TestPaths(t *testing.T) {
 	}{
 		{"three names", func(d disk.Disk) { flip(d, s.file, 6, 1) }, "bits beyond the permissions",
 			[]string{`"/hard link"`, `"/dir/sub/file"`, fmt.Sprintf("%q", "/dir/sub/"+strings.Repeat("long", 50))}},
-		{"the root", func(d disk.Disk) { flip(d, rootIno, 92, 1) }, "unused bytes", []string{`"/"`}},
+		{"the root", func(d disk.Disk) { flip(d, rootIno, 92, 1) }, "of chattr, are unknown", []string{`"/"`}},
 		{"a file waiting to be freed",
 			func(d disk.Disk) { flip(d, s.removed, 6, 1) }, "bits beyond", []string{"(unreachable)"}},
 		{"a directory in itself", func(d disk.Disk) {

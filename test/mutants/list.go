@@ -1019,7 +1019,7 @@ var mutants = []mutant{
 	{what: "mount: setuid stays with a write", file: "mount/shared.go", old: "\tif kills {\n", new: "\tif false {\n", tests: mountAttrs},
 	{what: "mount: setuid stays with a cut", file: "mount/attr.go", old: "in.Valid&fuse.FATTR_KILL_SUIDGID != 0", new: "false", tests: mountAttrs},
 	{what: "mount: setuid stays with room set aside", file: "mount/ranges.go", old: "if in.Uid != 0 {", new: "if false {", tests: mountAttrs},
-	{what: "mount: a stranger leaves setgid", file: "mount/shared.go", old: " || !inGroup(who, a.GID)", new: "", tests: mountAttrs},
+	{what: "mount: a stranger leaves setgid", file: "mount/shared.go", old: " || who.Uid != 0 && !inGroup(who, a.GID)", new: "", tests: mountAttrs},
 	{what: "mount: a member takes setgid away", file: "mount/shared.go", old: "!inGroup(who, a.GID)", new: "true", tests: mountAttrs},
 	{what: "mount: a member takes no setgid of a program away", file: "mount/shared.go", old: "mode&unix.S_IXGRP != 0 || ", new: "", tests: mountAttrs},
 	{what: "mount: the first group does not count", file: "mount/system_linux.go", old: "if who.Gid == gid {", new: "if false {", tests: mountAttrs},
