@@ -162,9 +162,13 @@ func (c *campaign) unmount(m *mounttest.Mount) error {
 	if c.nfs {
 		return c.unmountNFS(m)
 	}
-	err := c.tansy("umount", c.dir)
-	m.Kill()
-	return err
+	if err := c.tansy("umount", c.dir); err != nil {
+		return err
+	}
+	if code := m.Wait(); code != 0 { // of a device elsewhere umount cannot say when it is closed
+		return fmt.Errorf("the mount ended with exit code %d\n%s", code, &m.Log)
+	}
+	return nil
 }
 
 // round has the program work until a crash, and whoever comes then find what it left.
