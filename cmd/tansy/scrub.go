@@ -71,7 +71,7 @@ of it at once stop the server and run tansy check --data.
 
 // startScrub asks for a scrub of all volumes, and returns what there was of each before.
 func startScrub(ctx context.Context, client *http.Client, url string) ([]status.Volume, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 	if err != nil {

@@ -114,9 +114,13 @@ func statusClient(ca, url string) (*http.Client, error) {
 // maxReport bounds the length of a report, in bytes.
 const maxReport = 4 << 20
 
+// answers is how long a server has to answer. One that is not there refuses at once; a busy machine stands still for
+// many seconds.
+const answers = 30 * time.Second
+
 // fetch asks a server for its report.
 func fetch(ctx context.Context, client *http.Client, url string) (*status.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
