@@ -50,8 +50,8 @@ func (f *fileSystem) keepingAttrs(id uint64, a *fs.Attr) (d time.Duration) {
 }
 
 // forgetAttrs has the kernel ask for attributes anew, if it keeps any, and take no answer to what it asked before. It
-// is called when a file was changed by a call that tells the kernel of no attributes: an answer that was under way
-// meanwhile may be that of before, and come after that of the call.
+// is called when a file was changed by a call after which the kernel takes older answers: one that was under way
+// meanwhile may be that of before, and come after that of the call. Writing and setting attributes are no such calls.
 func (f *fileSystem) forgetAttrs(id uint64) {
 	if !f.shared {
 		f.forget(id, -1, 0)

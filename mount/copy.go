@@ -32,6 +32,7 @@ func (f *fileSystem) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRang
 			return 0, status(err)
 		}
 	}
+	defer f.forgetAttrs(in.NodeIdOut)
 	var buffer []byte
 	select {
 	case <-cancel:

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"tansy/fs"
 )
 
 // The kernel keeps attributes for long, but for those of a file whose blocks are still being given back.
@@ -97,6 +99,13 @@ func TestAttributesForgotten(t *testing.T) {
 			return k.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: file}, "user.a", []byte("1"))
 		}, []uint64{f}},
 		{"remove", func() fuse.Status { return k.RemoveXAttr(nil, &file, "user.a") }, []uint64{f}},
+		{"allocate", func() fuse.Status {
+			return k.Fallocate(nil, &fuse.FallocateIn{InHeader: file, Length: 4096})
+		}, []uint64{f}},
+		{"copy", func() fuse.Status {
+			_, st := k.CopyFileRange(nil, &fuse.CopyFileRangeIn{InHeader: file, NodeIdOut: g, Len: 4096})
+			return st
+		}, []uint64{g}},
 		{"replace", func() fuse.Status { return rename("f3", "g", 0) }, []uint64{f, g}},
 		{"unlink an open one", func() fuse.Status { return k.Unlink(nil, &atRoot, "g") }, []uint64{g}},
 	} {
@@ -109,4 +118,24 @@ func TestAttributesForgotten(t *testing.T) {
 	k.Forget(f, 1000)
 	k.Forget(g, 1000)
 	closed(t, d, v)
+}
+
+// Who writes to a file and may not leave its setuid and setgid takes them away; but setgid that lets nobody run anything
+// stays if it is root, or somebody of the group.
+func TestWithoutPrivileges(t *testing.T) {
+	caller := func(uid, gid uint32) fuse.Caller { return fuse.Caller{Owner: fuse.Owner{Uid: uid, Gid: gid}} }
+	for _, c := range []struct {
+		mode, want uint32
+		who        fuse.Caller
+	}{
+		{0o6755, 0o755, caller(0, 0)},
+		{0o6745, 0o2745, caller(0, 0)},
+		{0o6745, 0o2745, caller(7, 5)},
+		{0o6745, 0o745, caller(7, 7)},
+		{0o755, 0o755, caller(7, 7)},
+	} {
+		if mode := withoutPrivileges(&fs.Attr{Mode: c.mode, GID: 5}, c.who); mode != c.want {
+			t.Errorf("%o, written to by %v: %o, want %o", c.mode, c.who.Owner, mode, c.want)
+		}
+	}
 }

@@ -32,6 +32,7 @@ func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Sta
 	if err != nil {
 		return status(err)
 	}
+	defer f.forgetAttrs(in.NodeId)
 	off, n := in.Offset, in.Length
 	keep := in.Mode&unix.FALLOC_FL_KEEP_SIZE != 0
 	if in.Uid != 0 {
