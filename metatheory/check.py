@@ -262,20 +262,23 @@ def mutants(folder):
 def digest():
     """of everything that the verdict of Coq depends on"""
     version = subprocess.run(["coqc", "--version"], stdout=subprocess.PIPE, check=True).stdout
-    files = sorted(glob.glob(os.path.join(HERE, "*.v"))) + [os.path.join(HERE, "mutants.txt"), os.path.abspath(__file__)]
-    return hashlib.sha256(version + "".join("%s %s" % (os.path.basename(f), text(f)) for f in files).encode()).hexdigest()
+    files = sorted(glob.glob(os.path.join(HERE, "*.v")))
+    files += [os.path.join(HERE, "mutants.txt"), os.path.abspath(__file__)]
+    all_of_them = "".join("%s %s" % (os.path.basename(f), text(f)) for f in files)
+    return hashlib.sha256(version + all_of_them.encode()).hexdigest()
 
 
 def coq(with_mutants):
     """the proofs, and the mutants of them; what is wrong"""
+    what = "%d files, %d theorems" % (len(FILES), sum(map(len, THEOREMS.values())))
     stamps = os.environ.get("STAMPS")
     stamp = stamps and os.path.join(stamps, "metatheory-%s.ok" % digest())
     if stamp and os.path.exists(stamp):
-        print("%d files, %d theorems: proved before, with their mutants rejected" % (len(FILES), sum(map(len, THEOREMS.values()))))
+        print("%s: proved before, with their mutants rejected" % what)
         return []
     with tempfile.TemporaryDirectory() as folder:
         bad = proofs(folder)
-        print("%d files, %d theorems: %s" % (len(FILES), sum(map(len, THEOREMS.values())), "NOT PROVED" if bad else "proved, closed under the global context"))
+        print("%s: %s" % (what, "NOT PROVED" if bad else "proved, closed under the global context"))
         if with_mutants and not bad:
             bad = mutants(folder)
             if stamp and not bad:
