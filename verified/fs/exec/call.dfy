@@ -1,7 +1,7 @@
 // A call, from its first transaction to its answer: what is done next when one of its transactions has ended.
 //
-// Carrying (carrying.dfy) does what Ended and Shrunk name; Go answers with the call's status and attributes. Whatever is
-// made of that: the call has taken at most one commit point over all its transactions, no status is a client's that
+// Carrying (carrying.dfy) does what Ended and Shrunk name; Go answers with the call's status and attributes. Whatever
+// is made of that: the call has taken at most one commit point over all its transactions, no status is a client's that
 // means this server alone, and there are attributes only after a transaction that came to its end and saw nothing that
 // can be taken back.
 include "exec.dfy"
