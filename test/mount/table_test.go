@@ -60,6 +60,8 @@ func TestTable(t *testing.T) {
 		touch on-a/f 2>&1 | grep -o "Read-only.*"
 		umount on-b
 		umount on-a
+		# umount(8) does not wait until the volume is closed
+		while tansy check a 2>&1 >/dev/null | grep -q "in use by another"; do :; done
 		tansy check a >/dev/null && echo sound`)
 	want := `all
 one
