@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -18,7 +19,7 @@ import (
 
 // What the kernel calls FUSE_READ and others (linux/fuse.h).
 const (
-	opRead, opReaddir, opReaddirPlus, opSyncFS = 15, 28, 44, 50
+	opRead, opInit, opReaddir, opIoctl, opReaddirPlus, opSyncFS = 15, 26, 28, 39, 44, 50
 
 	headerSize = 40 // of a request, and of a reply:
 	replySize  = 16
@@ -30,7 +31,8 @@ const (
 	slack    = 4096      // for what comes before the data of either, in bytes
 )
 
-// A connection is that of a mount as a file system of a block device.
+// A connection is what the kernel's requests are read from by this program itself: that of a mount as a file system of
+// a block device, or of one with rings (uring_linux.go).
 type connection struct {
 	files    *fileSystem
 	protocol *fuse.ProtocolServer
@@ -48,26 +50,41 @@ func (f *fileSystem) mountDevice(dir string, o *Options) (serve func(), err erro
 		return nil, err
 	}
 	how := o.fuse()
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := attach(dir, TypeDevice, how, o, fmt.Sprintf("blksize=%d", block))
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: "/dev/fuse", Err: err}
+		return nil, fmt.Errorf("as fuseblk: %w", err)
 	}
-	data := fmt.Sprintf("fd=%d,rootmode=%o,user_id=0,group_id=0,max_read=%d,blksize=%d,default_permissions",
-		fd, unix.S_IFDIR, maxIO, block)
-	if o.AllowOther {
-		data += ",allow_other"
-	}
-	if err := o.Unclaim(); err != nil {
-		return nil, errors.Join(err, unix.Close(fd))
-	}
-	if err := unix.Mount(o.Source, dir, TypeDevice, how.DirectMountFlags, data); err != nil {
-		return nil, errors.Join(fmt.Errorf("mount %s as fuseblk: %w", o.Source, err), unix.Close(fd))
-	}
-	c := connection{f, fuse.NewProtocolServer(f, how), fd}
+	c := connection{files: f, protocol: fuse.NewProtocolServer(f, how), fd: fd}
 	f.forget = c.forget
 	// This comes behind the first request, with the limits.
 	f.wait = func() error { return unix.Statfs(dir, new(unix.Statfs_t)) }
 	return c.serve, nil
+}
+
+// attach mounts a file system of FUSE, by root, and returns what the kernel's requests are read from. more is what this
+// type of file system takes besides.
+func attach(dir, kind string, how *fuse.MountOptions, o *Options, more ...string) (fd int, err error) {
+	fd, err = unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: "/dev/fuse", Err: err}
+	}
+	data := append([]string{
+		fmt.Sprintf("fd=%d,rootmode=%o,user_id=0,group_id=%d,max_read=%d", fd, unix.S_IFDIR, os.Getegid(), maxIO),
+		"default_permissions",
+	}, more...)
+	if o.AllowOther {
+		data = append(data, "allow_other")
+	}
+	if o.Unclaim != nil {
+		err = o.Unclaim()
+	}
+	if err == nil {
+		err = unix.Mount(o.Source, dir, kind, how.DirectMountFlags, strings.Join(data, ","))
+	}
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
 }
 
 // blockSize is the size of blocks that the kernel keeps a device's contents in, which a mount has to leave as it is.
@@ -89,12 +106,17 @@ func blockSize(device string) (int, error) {
 
 // serve answers the kernel until the file system is unmounted.
 func (c connection) serve() {
+	c.ask(askers)
+	unix.Close(c.fd)
+}
+
+// ask has so many threads read what the kernel asks, and answer it, until the file system is unmounted.
+func (c connection) ask(threads int) {
 	var all sync.WaitGroup
-	for range askers {
+	for range threads {
 		all.Go(c.answer)
 	}
 	all.Wait()
-	unix.Close(c.fd)
 }
 
 // invalInode is what the kernel calls FUSE_NOTIFY_INVAL_INODE.

@@ -43,14 +43,15 @@ type Volume interface {
 
 // Options say how to mount.
 type Options struct {
-	Source     string   // what mount(8) and df(1) show
-	ReadOnly   bool     // nothing is changed through the mount
-	Sync       bool     // the volume was not opened with Deferred: every change is durable when it returns
-	AllowOther bool     // others than who mounts it may use it
-	NoXattr    bool     // there are no extended attributes
-	Shared     bool     // others change the volume, too, through Mount.Beside
-	Locks      bool     // locks are where Mount.UseLocks says, if this is Linux; else the kernel has them
-	Debug      bool     // each request of the kernel and its answer are logged, as messages of level debug
+	Source     string // what mount(8) and df(1) show
+	ReadOnly   bool   // nothing is changed through the mount
+	Sync       bool   // the volume was not opened with Deferred: every change is durable when it returns
+	AllowOther bool   // others than who mounts it may use it
+	NoXattr    bool   // there are no extended attributes
+	Shared     bool   // others change the volume, too, through Mount.Beside
+	Locks      bool   // locks are where Mount.UseLocks says, if this is Linux; else the kernel has them
+	Debug      bool   // each request of the kernel and its answer are logged, as messages of level debug
+	Transport  Transport
 	Flags      []string // of the mount, as mount(8) names them, see Flag
 
 	// Unclaim, if not nil, says that Source is a block device and the volume is to be mounted as its file system
@@ -60,6 +61,16 @@ type Options struct {
 
 	Log *slog.Logger
 }
+
+// A Transport is how requests of the kernel come.
+type Transport string
+
+// Transports. By rings (io_uring) they come faster, if the kernel is new enough and root has turned that on (Linux).
+const (
+	Auto Transport = ""      // by rings if that can be, else read
+	Ring Transport = "uring" // by rings; New fails where that cannot be
+	Read Transport = "read"  // read from FUSE's device, as ever
+)
 
 // flags are what the system has for the options of mount(8) that any file system takes. Those that do nothing here
 // are 0: no reading changes an atime, and what is written goes to the volume at once.
@@ -120,6 +131,9 @@ type Mount struct {
 	dir    string
 	device string // its number in the table of mounts
 	done   chan struct{}
+
+	transport Transport
+	why       error
 }
 
 // New mounts a volume on a directory. The file system can be used when it returns.
@@ -141,15 +155,11 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	if err != nil {
 		return nil, err
 	}
-	connect := f.mount
-	if o.Unclaim != nil {
-		connect = f.mountDevice
-	}
-	serve, err := connect(dir, &o)
+	m := &Mount{files: f, dir: dir, done: make(chan struct{})}
+	serve, err := m.connect(&o)
 	if err != nil {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
-	m := &Mount{files: f, dir: dir, done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		f.until(serve)
@@ -167,6 +177,34 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	}
 	return m, nil
 }
+
+// connect mounts a volume in the way that o wants, and returns what serves it until it is unmounted.
+func (m *Mount) connect(o *Options) (serve func(), err error) {
+	m.transport = Read
+	switch {
+	case o.Unclaim != nil && o.Transport == Ring:
+		return nil, fmt.Errorf("%w: a block device's file system has none here: leave blkdev or uring out", errNoRing)
+	case o.Unclaim != nil:
+		return m.files.mountDevice(m.dir, o)
+	case o.Transport == Read:
+		return m.files.mount(m.dir, o)
+	}
+	serve, m.why, err = m.files.mountRings(m.dir, o)
+	switch {
+	case errors.Is(err, errNoRing) && o.Transport != Ring:
+		m.why = err
+		return m.files.mount(m.dir, o)
+	case err == nil && m.why == nil:
+		m.transport = Ring
+	}
+	return serve, err
+}
+
+// Transport is how requests of the kernel come: Ring or Read. why says why not by rings, if none was given to New.
+func (m *Mount) Transport() (by Transport, why error) { return m.transport, m.why }
+
+// errNoRing is wrapped by the reason why requests do not come by io_uring.
+var errNoRing = errors.New("no requests by io_uring")
 
 // until serves the kernel, and puts in order what it leaves when nobody uses the file system any more.
 func (f *fileSystem) until(serve func()) {
@@ -196,16 +234,23 @@ func byHelper(err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("others than root mount through fusermount3, which is missing: install fuse3 (%w)", err)
 	}
-	m := helperStatus.FindStringSubmatch(err.Error())
-	if m == nil {
-		return err
+	var exited *exec.ExitError
+	var status syscall.WaitStatus
+	if errors.As(err, &exited) {
+		status = exited.Sys().(syscall.WaitStatus)
+	} else {
+		m := helperStatus.FindStringSubmatch(err.Error())
+		if m == nil {
+			return err
+		}
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			return err
+		}
+		status = syscall.WaitStatus(n)
 	}
-	n, err := strconv.Atoi(m[1])
-	if err != nil {
-		return err
-	}
-	if s := syscall.WaitStatus(n); s.Signaled() {
-		return fmt.Errorf("fusermount3 was ended by a signal (%v)", s.Signal())
+	if status.Signaled() {
+		return fmt.Errorf("fusermount3 was ended by a signal (%v)", status.Signal())
 	}
 	return errors.New("fusermount3 refused that; the line before this one has its reason")
 }
@@ -248,8 +293,13 @@ func place(dir string) (string, error) {
 // because the kernel keeps those.
 func ended(dir string) bool {
 	var st unix.Statfs_t
-	err := unix.Statfs(dir, &st)
-	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
+	return Gone(unix.Statfs(dir, &st))
+}
+
+// Gone tells whether an error is that of a file system whose server has ended. For a moment it may be ECANCELED if
+// requests came by rings.
+func Gone(err error) bool {
+	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECANCELED)
 }
 
 // Ended tells whether the server of a volume that is mounted on a directory has ended. Nothing is asked of a server

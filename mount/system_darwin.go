@@ -122,3 +122,8 @@ func Remount(dir, access string, options []string) error {
 func (f *fileSystem) mountDevice(string, *Options) (serve func(), err error) {
 	return nil, fmt.Errorf("macOS mounts no block device as a file system of FUSE: leave blkdev out")
 }
+
+// mountRings has no io_uring here.
+func (f *fileSystem) mountRings(string, *Options) (serve func(), why, err error) {
+	return nil, nil, fmt.Errorf("%w: macOS has none", errNoRing)
+}

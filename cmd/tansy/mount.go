@@ -37,10 +37,11 @@ type mounting struct {
 	interval time.Duration // after which what was done is durable by itself
 	flags    []string      // of the mount, as mount(8) names them
 	noXattr  bool
-	sloppy   bool     // pass over options that are not known
-	blkdev   bool     // as the file system of the block device
-	debug    bool     // log each request of the kernel
-	over     bool     // also where something is mounted already
+	sloppy   bool // pass over options that are not known
+	blkdev   bool // as the file system of the block device
+	debug    bool // log each request of the kernel
+	over     bool // also where something is mounted already
+	by       transport
 	remount  bool     // change how it is mounted
 	fixed    []string // options that a remount cannot change
 	access   string   // "ro", "rw", or "": as it is, for that
@@ -89,6 +90,8 @@ exit codes:
 	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; "+
 		"also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) "+
 		"is passed on for a block device")
+	f.Var(&m.by, "transport", "how the kernel's requests come: `auto|uring|read`; uring is faster, on Linux 6.14 and "+
+		"newer where root has turned it on (docs/guide/mount.md); auto is that where it is there")
 	m.control.flags(f)
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	return f, func(args []string) int {
@@ -161,7 +164,7 @@ var passedOver = map[string]bool{
 // mountOptions are those that Set takes over, for who mistypes one.
 var mountOptions = []string{
 	"ro", "rw", "sync", "dirsync", "allow_other", "noxattr", "cache=", "discard=", "nodiscard", "nosuid", "nodev",
-	"noexec", "noatime", "over", "debug",
+	"noexec", "noatime", "over", "debug", "transport=",
 }
 
 // refused are options that other file systems have, with what there is in place of each.
@@ -182,7 +185,39 @@ const (
 // atMount are options that count when a volume is mounted.
 var atMount = map[string]bool{
 	"sync": true, "dirsync": true, "noxattr": true, "cache": true, "commit": true, "discard": true,
-	"nodiscard": true, "blkdev": true,
+	"nodiscard": true, "blkdev": true, "transport": true,
+}
+
+// transport is a flag for mount.Transport.
+type transport mount.Transport
+
+// String implements flag.Value.
+func (t *transport) String() string { return cmp.Or(string(*t), "auto") }
+
+// Set implements flag.Value.
+func (t *transport) Set(name string) error {
+	switch name {
+	case "auto":
+		*t = transport(mount.Auto)
+	case string(mount.Ring), string(mount.Read):
+		*t = transport(name)
+	default:
+		return errors.New("give auto, uring, or read")
+	}
+	return nil
+}
+
+// sayHow logs how the kernel's requests come, and returns it for who mounts; nothing if they are read as ever.
+func sayHow(at *mount.Mount, log *slog.Logger) string {
+	by, why := at.Transport()
+	switch {
+	case by == mount.Ring:
+		log.Debug("the kernel's requests come by io_uring")
+		return ", by io_uring"
+	case why != nil:
+		log.Debug("the kernel's requests are read", "why", why)
+	}
+	return ""
 }
 
 // seconds is the time that the option commit gives: 0 is the usual one, as ext4 has it.
@@ -228,6 +263,8 @@ func (m *mounting) Set(list string) error {
 		case option == "xattr" || option == "user_xattr":
 		case name == "cache":
 			err = m.cache.Set(value)
+		case name == "transport":
+			err = m.by.Set(value)
 		case name == "commit":
 			m.interval, err = seconds(value)
 		case name == "discard" && value != "":
@@ -312,16 +349,16 @@ func (m *mounting) run(source, dir string) int {
 	const heap = overhead - slack + mount.MaxPending
 	tune(heap)
 	v := &volume{place: place{source, "/"}, log: log.Logger}
-	how := opening{
+	open := opening{
 		new: image{warn: func(err error) { log.Warn(err.Error()) }}, readOnly: m.readOnly, cache: uint64(m.cache),
 		discard: m.discard, interval: m.interval, deferred: !m.sync, control: m.control,
 	}
-	if err := unlocked(patience, func() error { return how.open(v) }); err != nil {
+	if err := unlocked(patience, func() error { return open.open(v) }); err != nil {
 		return fail(err)
 	}
 	options := mount.Options{
 		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, NoXattr: m.noXattr,
-		Debug: m.debug, Flags: m.flags, Log: log.Logger,
+		Debug: m.debug, Transport: mount.Transport(m.by), Flags: m.flags, Log: log.Logger,
 	}
 	if m.blkdev {
 		options.Unclaim = func() error { return disk.Unclaim(v.device) }
@@ -335,11 +372,13 @@ func (m *mounting) run(source, dir string) int {
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, endings()...)
+	how := sayHow(at, log.Logger)
 	if !m.background {
 		fmt.Fprintf(announcements{os.Stdout, log.Logger},
-			"%s is mounted on %s\n\nUnmount with tansy umount %s, Ctrl-C or SIGTERM.\n", shown(source), shown(dir), quoted(dir))
+			"%s is mounted on %s%s\n\nUnmount with tansy umount %s, Ctrl-C or SIGTERM.\n",
+			shown(source), shown(dir), how, quoted(dir))
 	}
-	daemon.Notify("READY=1\nSTATUS=mounted")
+	daemon.Notify("READY=1\nSTATUS=mounted" + how)
 	stop, end := context.WithCancel(context.Background())
 	gone := make(chan error, 1)
 	go watch(stop, watchEvery, func(err error) { gone <- err }, v.device.Check, v.fs.Lost)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tansy/disk/rbd"
 	tansyfs "tansy/fs"
 	"tansy/mount"
@@ -24,6 +22,7 @@ type localMount struct {
 	options mounting
 
 	at     *mount.Mount
+	how    string        // the kernel's requests come, if not as ever
 	ending chan struct{} // closed when we unmount it
 }
 
@@ -79,7 +78,7 @@ func (l *localMount) find() error {
 	if l.dir == "" {
 		return nil
 	}
-	if err := mount.Usable(l.dir); err != nil && !errors.Is(err, unix.ENOTCONN) { // which may be what start replaces
+	if err := mount.Usable(l.dir); err != nil && !mount.Gone(err) { // which may be what start replaces
 		return fmt.Errorf("--mount: %w", err)
 	}
 	return nil
@@ -113,13 +112,14 @@ func (l *localMount) start(v *volume, readOnly, locks bool) (tansyfs.OnceFileSys
 		AllowOther: l.options.allowOther, NoXattr: l.options.noXattr,
 		// NFS clients may plant what a program here must not run as root.
 		Flags:  append([]string{"nosuid", "nodev"}, l.options.flags...),
-		Shared: true, Locks: locks, Log: v.log,
+		Shared: true, Locks: locks, Transport: mount.Transport(l.options.by), Log: v.log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	l.dir, l.at, l.ending = dir, at, make(chan struct{})
-	v.log.Info("mounted", "volume", source, "dir", dir)
+	l.how = sayHow(at, v.log)
+	v.log.Info("mounted"+l.how, "volume", source, "dir", dir)
 	go func() {
 		select {
 		case <-at.Done():
@@ -141,7 +141,7 @@ func (l *localMount) lockBeside(locks *nlm.Local) {
 // print tells where the volume is mounted.
 func (l *localMount) print(w io.Writer, v *volume) {
 	if l.at != nil {
-		fmt.Fprintf(w, "%s is mounted on %s\n", v.image, l.dir)
+		fmt.Fprintf(w, "%s is mounted on %s%s\n", v.image, l.dir, l.how)
 	}
 }
 

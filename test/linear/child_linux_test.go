@@ -58,7 +58,8 @@ func child(what []string) error {
 			files = x.bug(v)
 		}
 	}
-	at, err := mount.New(files, dir, mount.Options{Source: image, Log: quiet})
+	by := mount.Transport(os.Getenv(mounttest.TransportVariable))
+	at, err := mount.New(files, dir, mount.Options{Source: image, Transport: by, Log: quiet})
 	if err != nil {
 		return err
 	}

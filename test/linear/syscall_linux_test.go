@@ -19,7 +19,7 @@ import (
 var errnosHere = map[unix.Errno]fs.Errno{
 	unix.ENAMETOOLONG: fs.ErrNameTooLong, unix.ENOTEMPTY: fs.ErrNotEmpty, unix.ESTALE: fs.ErrStale,
 	// There is no server any more.
-	unix.ENOTCONN: fs.ErrIO, unix.ECONNABORTED: fs.ErrIO, unix.ENODEV: fs.ErrIO,
+	unix.ENOTCONN: fs.ErrIO, unix.ECONNABORTED: fs.ErrIO, unix.ECANCELED: fs.ErrIO, unix.ENODEV: fs.ErrIO,
 }
 
 func errnoOf(err error) error {

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	tansymount "tansy/mount"
 	"tansy/test/kit/hosttest"
 	"tansy/test/kit/mounttest"
 )
@@ -216,7 +217,8 @@ func TestLostAndMountedAgain(t *testing.T) {
 			if code := m.Wait(); code != 3 {
 				t.Errorf("exit code %d\n%s", code, &m.Log)
 			}
-			if err := os.WriteFile(f, []byte("lost"), 0o600); !errors.Is(err, unix.ENOTCONN) {
+			err := os.WriteFile(f, []byte("lost"), 0o600)
+			if !tansymount.Gone(err) {
 				t.Errorf("a write after the volume was lost: %v", err)
 			}
 			must(t, os.Rename(image+".away", image))
@@ -413,7 +415,7 @@ func TestLost(t *testing.T) {
 	if _, err := f.WriteString("more"); err == nil {
 		t.Error("written to a volume that is gone")
 	}
-	if entries, err := os.ReadDir(m.Dir); !errors.Is(err, unix.ENOTCONN) {
+	if entries, err := os.ReadDir(m.Dir); !tansymount.Gone(err) {
 		t.Errorf("the directory of a volume that is gone: %v, %v", entries, err)
 	}
 }

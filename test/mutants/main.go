@@ -63,6 +63,8 @@ var (
 	reporting  = []string{"./tools/conform", "-run", "Skipped"}
 	leavings   = []string{"./cmd/tansy", "-run", "TestMkfs"}
 	endings    = []string{"./test/mount", "-run", "UnmountEnded", "-timeout", "5m"}
+	byRings    = []string{"./mount", "-run", "Processors|WorkersOf|WhyNoRings|WorkerAnswers"}
+	noRings    = []string{"./test/mount", "-run", "TransportRefused", "-timeout", "1m"}
 	remounting = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
 	checks     = []string{"./offline/check", "-short"}
 	daemons    = []string{"./ops/daemon"}

@@ -41,7 +41,7 @@ OTHER = {   # on which it does not rest what is durable, or said to be
     "journal": "inspect survey tree" " scrub" " errors stats" " spare codes" " memory" " calls",        # tansy check and repair; looking for damage
     "internal/runtime/dbytes": "race norace",                                   # for the race detector
     "nfs/oncrpc": "around call chunk conn hosts lone pace program server socket_darwin socket_linux stats tls write",   # who is served when
-    "mount": "doc list device_linux holders_linux remount_linux system_darwin system_linux",    # what is mounted where
+    "mount": "doc list connect_linux device_linux holders_linux remount_linux system_darwin system_linux",    # what is mounted where
     "internal/runtime/dirlist": "dirlist",                                            # pages of a listing
     "disk": "check crash sim fault mem stats file_darwin"       # for tests, counters, a system for trying out alone
             " holder_linux holder_other"                        # for messages

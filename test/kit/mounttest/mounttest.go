@@ -18,6 +18,37 @@ import (
 	"testing"
 )
 
+// TransportVariable is the variable of the environment with what --transport is of all mounts of the tests that can
+// have it: uring, or read. Without it, it is auto.
+const TransportVariable = "TANSY_TEST_TRANSPORT"
+
+// withTransport are the arguments of a command that mounts, with that. A block device's own file system (blkdev) and
+// one with locks have no uring, and a test that says which it wants has that.
+func withTransport(args []string) []string {
+	by, all := os.Getenv(TransportVariable), strings.Join(args, " ")
+	switch {
+	case by == "" || strings.Contains(all, "blkdev") || strings.Contains(all, "--locks") ||
+		strings.Contains(all, "transport"):
+	case args[0] == "mount":
+		return append(args, "--transport", by)
+	case strings.Contains(all, "--mount "):
+		return append(args, "--mount-options", "transport="+by)
+	}
+	return args
+}
+
+// Rings skips a test where requests cannot come by io_uring.
+func Rings(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount here")
+	}
+	const parameter = "/sys/module/fuse/parameters/enable_uring"
+	if on, err := os.ReadFile(parameter); err != nil || strings.TrimSpace(string(on)) != "Y" {
+		t.Skipf("%s is %q, not Y (%v)", parameter, on, err)
+	}
+}
+
 // Build returns the program, or skips the test where nothing can be mounted.
 func Build(t *testing.T) (bin string) {
 	t.Helper()
@@ -166,7 +197,7 @@ func StartServer(bin, image, addr string, flags ...string) (*Mount, error) {
 
 // command is that of tansy, by another user if who is not nil.
 func command(bin string, who *syscall.Credential, args []string) *exec.Cmd {
-	cmd := exec.Command(bin, args...)
+	cmd := exec.Command(bin, withTransport(args)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 	return cmd
 }
