@@ -23,6 +23,7 @@ type file struct {
 	bytes    uint64
 	end      ending
 	segments []span
+	part     bool  // the end never came
 	flaw     error // what is damaged of what tells where the parts lie; nil: nothing
 
 	mu    sync.Mutex

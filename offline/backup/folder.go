@@ -249,11 +249,15 @@ func (x *Folder) claim() error {
 	if errors.Is(unix.Flock(int(x.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
 		return fmt.Errorf("%s: %w", x.path, ErrBusy)
 	}
-	left, err := filepath.Glob(filepath.Join(escaped(x.path), "*"+Suffix+unfinished))
-	for _, l := range left {
-		err = errors.Join(err, os.Remove(l))
+	var all error
+	for _, end := range []string{Suffix, partEnd} {
+		left, err := filepath.Glob(filepath.Join(escaped(x.path), "*"+end+unfinished))
+		for _, l := range left {
+			err = errors.Join(err, os.Remove(l))
+		}
+		all = errors.Join(all, err)
 	}
-	return err
+	return all
 }
 
 // escaped is a path as a pattern that matches it.
@@ -328,7 +332,7 @@ func (x *Folder) same(d disk.Disk, all []Listed) error {
 func (x *Folder) name(when time.Time) string {
 	base := filepath.Join(x.path, when.UTC().Format(nameLayout))
 	path := base + Suffix
-	for i := 2; exists(path); i++ {
+	for i := 2; exists(path) || exists(partOf(path)); i++ {
 		path = fmt.Sprintf("%s.%d%s", base, i, Suffix)
 	}
 	return path

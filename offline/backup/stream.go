@@ -16,6 +16,8 @@ type Stream struct {
 	info Info
 	at   uint64    // blocks read
 	sums hash.Hash // of the sums of all blocks that have one
+
+	whole func() error // called behind each segment; may be nil
 }
 
 // NewStream reads the header of a backup.
@@ -60,6 +62,11 @@ func (s *Stream) each(f func(e entry, data []byte) error) error {
 	if !s.info.Full() {
 		return fmt.Errorf("the backup adds to another one, which is needed, too: give the folder of both")
 	}
+	return s.walk(f)
+}
+
+// walk is each, also of a backup that adds to another.
+func (s *Stream) walk(f func(e entry, data []byte) error) error {
 	b, data := make([]byte, disk.BlockSize), make([]byte, disk.BlockSize)
 	segments, next := uint64(0), uint64(0)
 	for {
@@ -87,6 +94,11 @@ func (s *Stream) each(f func(e entry, data []byte) error) error {
 				}
 			}
 			if err := f(e, data); err != nil {
+				return err
+			}
+		}
+		if s.whole != nil {
+			if err := s.whole(); err != nil {
 				return err
 			}
 		}
