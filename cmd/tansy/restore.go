@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -85,13 +84,7 @@ type restoring struct {
 // open opens what is restored. A read of standard input ends with ctx.
 func (r *restoring) open(ctx context.Context) (b volbackup.Backup, end func() error, err error) {
 	if r.from == "-" {
-		in, out := io.Pipe()
-		context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })
-		go func() {
-			_, err := io.Copy(out, os.Stdin)
-			out.CloseWithError(err)
-		}()
-		s, err := volbackup.NewStream(in)
+		s, err := volbackup.NewStream(standardInput(ctx))
 		if err != nil {
 			return nil, nil, fmt.Errorf("standard input: %w", err)
 		}

@@ -190,6 +190,7 @@ func (t *tip) source() (s superblockformat.Super, now *source, err error) {
 type Received struct {
 	Info
 	Bytes   uint64 // that came
+	Whole   bool   // the backup is there, whatever the error
 	Kept    bool   // after an error: what came is kept, so that the rest can be sent
 	Parts   int    // of earlier, interrupted, runs that it was put together with
 	Damaged uint64 // blocks of the volume that were damaged when they were sent
@@ -206,8 +207,9 @@ const everyPart = 64 << 20
 // or it was made with HaveOf of the folder. If reading is interrupted, what came is kept, and is in HaveOf next time. It
 // waits for the beginning of the backup before it locks the folder (ErrBusy), so that one command line can ask for
 // HaveOf at the same time. After an error all backups are as they were. It wraps ErrDamaged for what was changed, or cut
-// short, on the way; ErrOtherVolume, or ErrNotNext. progress, unless nil, is called with bytes.
-func Receive(ctx context.Context, folder string, r io.Reader, progress func(bytes uint64)) (
+// short, on the way; ErrOtherVolume, or ErrNotNext. progress, unless nil, is called with bytes; then, unless nil, when the backup is there, with the folder,
+// which nobody else has come to meanwhile, and its error is returned.
+func Receive(ctx context.Context, folder string, r io.Reader, progress func(bytes uint64), then func(*Folder) error) (
 	path string, got Received, err error,
 ) {
 	in := &receiving{in: bufio.NewReaderSize(r, atOnce), ctx: ctx, progress: progress}
@@ -236,6 +238,12 @@ func Receive(ctx context.Context, folder string, r io.Reader, progress func(byte
 	got.Bytes = in.bytes
 	if err == nil {
 		got.Parts, got.Damaged, err = x.together(ctx, path, s.info, t)
+	}
+	if err == nil {
+		got.Whole = true
+		if then != nil {
+			err = then(x)
+		}
 	}
 	return path, got, err
 }

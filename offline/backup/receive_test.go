@@ -45,7 +45,7 @@ func sent(t *testing.T, d disk.Disk, h *Have) []byte {
 
 // receive is Receive of some bytes.
 func receive(folder string, b []byte) (string, Received, error) {
-	return Receive(context.Background(), folder, bytes.NewReader(b), nil)
+	return Receive(context.Background(), folder, bytes.NewReader(b), nil, nil)
 }
 
 // Backups are sent of a volume that changes, again and again; what is sent is cut at random places, or changed on the
