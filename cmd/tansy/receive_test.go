@@ -124,7 +124,7 @@ func TestReceiveRefused(t *testing.T) {
 	refused("the backup is of another volume: its UUID is", tansy(t, "backup", other, "-"), "receive", to)
 	have := tansy(t, "receive", "--have", to)
 	refused("send it to another folder; one has the backups of one volume", have, "backup", other, "-", "--have", "-")
-	refused("this is not the whole of what tansy receive --have prints", have[:len(have)-1], "backup", img, "-", "--have", "-")
+	refused("what tansy receive --have prints is not here, or not all of it", have[:len(have)-1], "backup", img, "-", "--have", "-")
 	refused("--have is for what goes to standard output", have, "backup", img, to, "--have", "-")
 	refused("--have receives nothing: leave --keep out", "", "receive", "--have", to, "--keep", "last=1")
 	refused("the argument FOLDER is missing", "", "receive")

@@ -53,9 +53,9 @@ func (h *Have) row(page uint64) haveRow {
 	return h.rows[i]
 }
 
-// HaveOf reads all that there is in a folder, also of a backup whose arrival was interrupted (Folder.Receive), and
-// returns it. It locks nothing. A folder that is missing, or empty, has nothing. progress, unless nil, is called now and
-// then with pages.
+// HaveOf reads all that there is in a folder, also of a backup whose arrival was interrupted (Receive), and returns it.
+// It locks nothing. A folder that is missing, or empty, has nothing. progress, unless nil, is called now and then with
+// pages.
 func HaveOf(ctx context.Context, folder string, progress func(done, total uint64)) (*Have, error) {
 	t, err := tipOf(folder)
 	if err != nil {
@@ -320,7 +320,7 @@ const (
 )
 
 // ErrNotHave is wrapped by the error of reading something else than what WriteTo has written, or not all of it.
-var ErrNotHave = errors.New("this is not the whole of what tansy receive --have prints")
+var ErrNotHave = errors.New("what tansy receive --have prints is not here, or not all of it")
 
 // WriteTo writes h, which ReadHave reads.
 func (h *Have) WriteTo(w io.Writer) (n int64, err error) {

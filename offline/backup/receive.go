@@ -197,18 +197,20 @@ type Received struct {
 }
 
 // ErrNotNext is wrapped by the error of a backup that does not add to the last one of a folder.
-var ErrNotNext = errors.New("it was not made for what this folder has now")
+var ErrNotNext = errors.New("a backup made for what this folder has now is needed")
 
 // everyPart is how many bytes of a part come at most before what came is made durable.
 const everyPart = 64 << 20
 
 // Receive reads a backup, and makes a file of it in the folder, which is made if it is missing and its parent is not.
 // Each part of it is compared with its checksums before it is written. The backup is full, and the folder has nothing;
-// or it was made with HaveOf of the folder. If reading is interrupted, what came is kept, and is in HaveOf next time. It
-// waits for the beginning of the backup before it locks the folder (ErrBusy), so that one command line can ask for
-// HaveOf at the same time. After an error all backups are as they were. It wraps ErrDamaged for what was changed, or cut
-// short, on the way; ErrOtherVolume, or ErrNotNext. progress, unless nil, is called with bytes; then, unless nil, when the backup is there, with the folder,
-// which nobody else has come to meanwhile, and its error is returned.
+// or it was made with HaveOf of the folder. If reading is interrupted, what came is kept, and is in HaveOf next time.
+// It waits for the beginning of the backup before it locks the folder (ErrBusy), so that one command line can ask for
+// HaveOf at the same time. progress, unless nil, is called with bytes. then, unless nil, is called when the backup is
+// there, with the folder, which nobody else has come to meanwhile; its error is returned.
+//
+// After any other error all backups are as they were. It wraps ErrDamaged for what was changed, or cut short, on the
+// way; ErrOtherVolume; or ErrNotNext.
 func Receive(ctx context.Context, folder string, r io.Reader, progress func(bytes uint64), then func(*Folder) error) (
 	path string, got Received, err error,
 ) {
