@@ -118,6 +118,17 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	says(t, exitOK, ", clean; it had 16M", "restore", to, larger, "--size", "32M")
 	says(t, exitUsage, "the volume needs 16777216 bytes: give --size 16777216", "restore", to, again+"2", "--size", "8M")
+	smaller := filepath.Join(dir, "smaller.img")
+	says(t, exitOK, ": restored 12M from ", "restore", to, smaller, "--size", "12M", "--files")
+	if got := contentsOf(t, smaller, "more"); len(got) != 6000 {
+		t.Errorf("%d bytes", len(got))
+	}
+	says(t, exitOK, ", clean; a new volume, with 2 files in 1 directory", "restore", to, smaller, "--files", "--force")
+	says(t, exitUsage, "the device is too small", "restore", to, smaller+"2", "--size", "2M", "--files")
+	says(t, exitUsage, "--files takes a folder or a file", "restore", "-", smaller, "--files")
+	if left, err := filepath.Glob(smaller + "2*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
 	says(t, exitFailure, "exists already, and holds a Tansy volume: --force makes a volume over it", "restore", to, again)
 	says(t, exitOK, ", not checked", "restore", all[0].Path, again, "--force", "--no-check")
 	if got := contentsOf(t, again, "file"); string(got) != "first" {
