@@ -21,6 +21,7 @@ type Options struct {
 	When     time.Time                // of the state; zero: now
 	Number   uint64                   // of Info; 0: 1
 	Rate     uint64                   // bytes a second at most; 0: as fast as it goes
+	Gentle   bool                     // if there is no rate: leave most of the time to others
 	Have     *Have                    // what is left out, as it is there already; nil, or Empty: nothing
 	Progress func(done, total uint64) // called now and then; may be nil
 }
@@ -87,7 +88,7 @@ func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options
 	b := &run{device: d, released: s.Geometry().Data0(), now: now,
 		before: before, base: base, o: o, ctx: ctx, report: Report{Info: info}}
 	b.bufs = slices.Collect(slices.Chunk(make([]byte, perHead*disk.BlockSize), disk.BlockSize))
-	out := bufio.NewWriterSize(&paced{w: w, ctx: ctx, rate: o.Rate}, atOnce)
+	out := bufio.NewWriterSize(&paced{w: w, ctx: ctx, rate: o.Rate, gentle: o.Gentle && o.Rate == 0}, atOnce)
 	if b.w, err = newWriter(out, info); err != nil {
 		return b.report, err
 	}
