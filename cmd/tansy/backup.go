@@ -101,9 +101,9 @@ for the volume.
 }
 
 // keepUsage explains --keep.
-const keepUsage = "afterwards take away all but the last backup of each of the last `N` hours, days, weeks, months, or " +
-	"years in which there are any, or the last ones: hourly=N, daily=N, weekly=N, monthly=N, yearly=N, last=N, several " +
-	"with commas between (default: all stay)"
+const keepUsage = "afterwards take away all but the last backup of each of the last `N` hours, days, weeks, months, " +
+	"or years in which there are any, or the last ones: hourly=N, daily=N, weekly=N, monthly=N, yearly=N, last=N, " +
+	"several with commas between (default: all stay)"
 
 // keeping is a flag value: which backups are kept.
 type keeping struct {

@@ -75,7 +75,8 @@ func TestReceive(t *testing.T) {
 		t.Errorf("%v, %v", names, err)
 	}
 	b := toSend(t, img, to)
-	if code, said := piped(t, b, "receive", to, "--keep", "last=9"); code != exitOK || !strings.Contains(said, ": received ") {
+	code, said := piped(t, b, "receive", to, "--keep", "last=9")
+	if code != exitOK || !strings.Contains(said, ": received ") {
 		t.Fatalf("exit code %d, %s", code, said)
 	}
 	if kept && len(b) >= len(whole) {
@@ -124,7 +125,8 @@ func TestReceiveRefused(t *testing.T) {
 	refused("the backup is of another volume: its UUID is", tansy(t, "backup", other, "-"), "receive", to)
 	have := tansy(t, "receive", "--have", to)
 	refused("send it to another folder; one has the backups of one volume", have, "backup", other, "-", "--have", "-")
-	refused("what tansy receive --have prints is not here, or not all of it", have[:len(have)-1], "backup", img, "-", "--have", "-")
+	refused("what tansy receive --have prints is not here, or not all of it", have[:len(have)-1], "backup", img, "-",
+		"--have", "-")
 	refused("--have is for what goes to standard output", have, "backup", img, to, "--have", "-")
 	refused("--have receives nothing: leave --keep out", "", "receive", "--have", to, "--keep", "last=1")
 	refused("the argument FOLDER is missing", "", "receive")

@@ -34,11 +34,10 @@ type Files struct {
 var errLeft = errors.New("something of it cannot be read")
 
 // RestoreFiles makes a new volume on d, of any size that holds the files of c, and copies all of them: names, contents,
-// holes, hard links, owners, modes, all three times, flags, and extended attributes. It has an identity, and handles, of
-// its own. A file that is damaged is left out, and so is what lies below a directory that is; its path, quoted, is in
-// Left. The superblock comes last, so that whatever interrupts it leaves no volume. What d held is lost. When the error
-// is nil, the volume is durable. The error wraps ErrTooSmall if the files do not fit: what it says may be enough; then
-// d is as it was, if that is known before anything is copied from the sizes alone.
+// holes, hard links, owners, modes, all three times, flags, and extended attributes. It has an identity, and handles,
+// of its own. A file that is damaged is left out, and so is what cannot be listed of a directory that is; its path,
+// quoted, is in Left. The superblock comes last, so that whatever interrupts it leaves no volume. What d held is lost.
+// When the error is nil, the volume is durable. The error wraps ErrTooSmall if the files do not fit.
 func RestoreFiles(ctx context.Context, d disk.Disk, c *Chain, o FilesOptions) (r Files, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

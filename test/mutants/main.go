@@ -150,8 +150,9 @@ var (
 	foreseen   = []string{"./offline/crash", "-run", "Foreseen|Orders", "-seed", "1", "-timeout", "2m"}
 	noted      = []string{"./internal/runtime/notes"}
 	sending    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run", "Sent|Have"}
-	copying    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run", "RestoreFiles"}
-	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+	copying    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run",
+		"RestoreFiles"}
+	backups = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Contents|Zeros|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
 	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Chain|Writer|Nodes|DamagedList|Refused"}
