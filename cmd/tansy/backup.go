@@ -169,7 +169,7 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 		defer func() { fmt.Fprint(os.Stderr, p.clear) }()
 	}
 	if b.to == "-" {
-		if st, err := os.Stdout.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+		if toTerminal() {
 			return r, wrongArgument{errors.New("a backup goes to a pipe or a file, and not to a terminal")}
 		}
 		return volbackup.Write(ctx, stdout, rest, nil, b.o)
@@ -179,6 +179,16 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 	}
 	b.path, r, err = b.folder.Backup(ctx, rest, b.full, b.o)
 	return r, err
+}
+
+// toTerminal tells whether standard output is a terminal.
+func toTerminal() bool {
+	st, err := os.Stdout.Stat()
+	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(st, null)
 }
 
 // left adds to an error what there is after an interruption.

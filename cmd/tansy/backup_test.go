@@ -170,7 +170,6 @@ func TestBackupKeep(t *testing.T) {
 	says(t, exitFailure, ": not a backup of a Tansy volume", "backup", "--list", dir)
 }
 
-// A backup goes through a pipe, and what is cut short is noticed.
 // A volume whose file has the name of a backup is a volume.
 func TestVolumeNamedAsBackup(t *testing.T) {
 	img := filled(t, t.TempDir(), "v"+volbackup.Suffix, []byte("a"), "--size", "8M")
@@ -178,6 +177,19 @@ func TestVolumeNamedAsBackup(t *testing.T) {
 	write(t, img, "more", nil)
 	if volbackup.Is(img) {
 		t.Error("it is taken for a backup")
+	}
+	f, err := os.OpenFile(img, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt(make([]byte, disk.BlockSize), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if volbackup.Is(img) {
+		t.Error("without its superblock, of which it has the copy, it is taken for a backup")
 	}
 }
 
@@ -245,6 +257,7 @@ func TestBackupKeepsFolder(t *testing.T) {
 	}
 }
 
+// A backup goes through a pipe, and what is cut short is noticed.
 func TestBackupThroughPipe(t *testing.T) {
 	dir := t.TempDir()
 	img := filled(t, dir, "v.img", []byte("piped"), "--size", "16M")

@@ -66,7 +66,7 @@ prints what is as it was written: what is sent leaves that out, by pieces of
 
 // tellHave prints what a folder has.
 func tellHave(ctx context.Context, folder string, report func(string, uint64, uint64)) int {
-	if st, err := os.Stdout.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+	if toTerminal() {
 		return fail("receive", wrongArgument{errors.New("--have goes to a pipe or a file, and not to a terminal")})
 	}
 	h, err := volbackup.HaveOf(ctx, folder, func(done, total uint64) { report("have", done, total) })

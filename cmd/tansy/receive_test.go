@@ -102,6 +102,22 @@ func TestReceive(t *testing.T) {
 	}
 }
 
+// What is sent may go nowhere.
+func TestBackupToNull(t *testing.T) {
+	img := filled(t, t.TempDir(), "v.img", []byte("a"), "--size", "16M")
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	c := exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")
+	c.Env = append(os.Environ(), "TANSY_ARGS=backup\n"+img+"\n-")
+	c.Stdout = null
+	if err := c.Run(); err != nil {
+		t.Error(err)
+	}
+}
+
 // What cannot be received, or sent, is said to be so.
 func TestReceiveRefused(t *testing.T) {
 	dir := t.TempDir()

@@ -49,10 +49,23 @@ func Is(path string) bool {
 	defer f.Close()
 	b := make([]byte, disk.BlockSize)
 	n, _ := f.ReadAt(b, 0)
-	if why, _ := superblockformat.Decode(&dbytes.Bytes{Data: b}); why == 0 { // somebody calls his volume so
-		return false
+	if strings.HasPrefix(string(b[:n]), headerMagic) {
+		return true
 	}
-	return named || strings.HasPrefix(string(b[:n]), headerMagic)
+	return named && !superblocked(f, st.Size())
+}
+
+// superblocked tells whether a file of so many bytes begins or ends with a superblock: somebody calls his volume so.
+func superblocked(f *os.File, size int64) bool {
+	b := make([]byte, disk.BlockSize)
+	for _, at := range []int64{0, size/disk.BlockSize*disk.BlockSize - disk.BlockSize} {
+		if _, err := f.ReadAt(b, at); err == nil {
+			if why, _ := superblockformat.Decode(&dbytes.Bytes{Data: b}); why == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // filesIn are the names of the files of backups in a folder, in order.
