@@ -15,6 +15,14 @@ type paced struct {
 	since  time.Time
 	sent   uint64
 	ended  time.Time // the last Write
+
+	now   func() time.Time // tests replace both
+	after func(time.Duration) <-chan time.Time
+}
+
+// newPaced is a writer to w.
+func newPaced(ctx context.Context, w io.Writer, rate uint64, gentle bool) *paced {
+	return &paced{w: w, ctx: ctx, rate: rate, gentle: gentle && rate == 0, now: time.Now, after: time.After}
 }
 
 // gentleShare: a gentle writer, and who writes to it, work for one part in so many of the time. What they do costs
@@ -31,11 +39,11 @@ func (p *paced) Write(b []byte) (int, error) {
 	}
 	if p.rate > 0 {
 		if p.since.IsZero() {
-			p.since = time.Now()
+			p.since = p.now()
 		}
 		p.sent += uint64(len(b))
 		due := time.Duration(float64(p.sent) / float64(p.rate) * float64(time.Second))
-		if wait := due - time.Since(p.since); wait >= pause {
+		if wait := due - p.now().Sub(p.since); wait >= pause {
 			if err := p.wait(wait); err != nil {
 				return 0, err
 			}
@@ -51,11 +59,11 @@ func (p *paced) Write(b []byte) (int, error) {
 // rest waits in proportion to the time since the last Write.
 func (p *paced) rest() error {
 	if !p.ended.IsZero() {
-		if err := p.wait((gentleShare - 1) * time.Since(p.ended)); err != nil {
+		if err := p.wait((gentleShare - 1) * p.now().Sub(p.ended)); err != nil {
 			return err
 		}
 	}
-	p.ended = time.Now()
+	p.ended = p.now()
 	return nil
 }
 
@@ -64,7 +72,7 @@ func (p *paced) wait(d time.Duration) error {
 	select {
 	case <-p.ctx.Done():
 		return context.Cause(p.ctx)
-	case <-time.After(d):
+	case <-p.after(d):
 		return nil
 	}
 }

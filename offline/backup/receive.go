@@ -325,7 +325,7 @@ func (x *Folder) together(ctx context.Context, path string, i Info, t *tip) (par
 		}
 		to := partOf(fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, Suffix), k, Suffix))
 		err = x.put(to, os.Rename, func(f *os.File) error {
-			out := bufio.NewWriterSize(&paced{w: f, ctx: ctx}, atOnce)
+			out := bufio.NewWriterSize(newPaced(ctx, f, 0, false), atOnce)
 			return errors.Join(merge(out, older, newer, nil), out.Flush())
 		})
 		if err = errors.Join(err, newer.close()); err != nil {

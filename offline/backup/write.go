@@ -88,7 +88,7 @@ func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options
 	b := &run{device: d, released: s.Geometry().Data0(), now: now,
 		before: before, base: base, o: o, ctx: ctx, report: Report{Info: info}}
 	b.bufs = slices.Collect(slices.Chunk(make([]byte, perHead*disk.BlockSize), disk.BlockSize))
-	out := bufio.NewWriterSize(&paced{w: w, ctx: ctx, rate: o.Rate, gentle: o.Gentle && o.Rate == 0}, atOnce)
+	out := bufio.NewWriterSize(newPaced(ctx, w, o.Rate, o.Gentle), atOnce)
 	if b.w, err = newWriter(out, info); err != nil {
 		return b.report, err
 	}

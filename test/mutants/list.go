@@ -1385,6 +1385,8 @@ var mutants = []mutant{
 	{what: "receive: the parts below are forgotten", file: "offline/backup/receive.go", old: "parts = t.parts\n", new: "parts = 0\n", tests: sending},
 	{what: "receive: parts stay", file: "offline/backup/receive.go", old: "err = errors.Join(err, os.Remove(l))", new: "_ = l", tests: sending},
 	{what: "receive: what was interrupted is lost", file: "offline/backup/receive.go", old: "if p := openPart(part); p != nil {", new: "if p := openPart(part); false {", tests: sending},
+	{what: "backup: a gentle one does not rest", file: "offline/backup/paced.go", old: "if err == nil && p.gentle {", new: "if false {", tests: gentle},
+	{what: "backup: a rate is gentle, too", file: "offline/backup/paced.go", old: "gentle: gentle && rate == 0,", new: "gentle: gentle,", tests: gentle},
 	{what: "files: the times are those of the copy", file: "offline/backup/files.go", old: "x.now.Store(&a.Ctime)", new: "x.now.Store(&fs.Time{Sec: 1})", tests: copying},
 	{what: "files: each name is a file", file: "offline/backup/files.go", old: "several && ok {", new: "several && ok && false {", tests: copying},
 	{what: "files: files have no flags", file: "offline/backup/files.go", old: "if flags != 0 {", new: "if false {", tests: copying},

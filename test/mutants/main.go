@@ -150,6 +150,7 @@ var (
 	foreseen   = []string{"./offline/crash", "-run", "Foreseen|Orders", "-seed", "1", "-timeout", "2m"}
 	noted      = []string{"./internal/runtime/notes"}
 	sending    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run", "Sent|Have"}
+	gentle     = []string{"./offline/backup", "-run", "Gentle"}
 	copying    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run",
 		"RestoreFiles"}
 	backups = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
