@@ -108,25 +108,11 @@ func openPart(path string) *file {
 	if err == nil {
 		err = f.search(f.bytes / disk.BlockSize)
 	}
-	if err == nil {
-		f.dropCut()
-	}
 	if err != nil || !f.hasTree() {
 		f.close()
 		return nil
 	}
 	return f
-}
-
-// dropCut leaves out the last segment of a part if it is not all there.
-func (f *file) dropCut() {
-	n := len(f.segments)
-	if n == 0 {
-		return
-	}
-	if s := f.load(n - 1); s.err != nil || slices.Max(s.places) >= f.bytes/disk.BlockSize {
-		f.segments = f.segments[:n-1]
-	}
 }
 
 // hasTree tells whether a part has the tree of codes.

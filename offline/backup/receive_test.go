@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand"
 	"os"
@@ -301,4 +302,53 @@ func TestHaveSpoilt(t *testing.T) {
 	if _, err := ReadHave(bytes.NewReader(append(b.Bytes(), 0))); !errors.Is(err, ErrNotHave) {
 		t.Errorf("with more behind it: %v", err)
 	}
+}
+
+// Blocks that were free when something was sent, and have the contents again that they had before, are sent, though the
+// page with their codes is the same. And what was stored is not there where zeros have taken its place.
+func TestSentAgain(t *testing.T) {
+	const files, blocks = 80, 10
+	fill := func(v *fs.FS, contents string) {
+		for i := range files {
+			put(t, v, fmt.Sprint("f", i), bytes.Repeat([]byte(contents), blocks*disk.BlockSize/len(contents)))
+		}
+	}
+	empty := func(v *fs.FS) {
+		for i := range files {
+			remove(t, v, fmt.Sprint("f", i))
+		}
+	}
+	folder := t.TempDir()
+	d := made(t, 16<<20, fs.MkfsOptions{}, func(v *fs.FS) {
+		fill(v, "same")
+		crowd(t, v) // so that the same blocks are taken again
+	})
+	send := func() *Chain {
+		t.Helper()
+		path, _, err := receive(folder, sent(t, rest(t, d), have(t, folder)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := chain(t, path)
+		clean(t, path, deviceIn(t, c))
+		lean(t, c)
+		sameTree(t, path, treeOf(t, d), treeOf(t, deviceIn(t, c)))
+		return c
+	}
+	for round := 0; ; round++ {
+		change(t, d, empty)
+		before := send()
+		change(t, d, func(v *fs.FS) { fill(v, "same") })
+		if unchanged(t, before, send()) || t.Failed() {
+			break
+		}
+		if round == 50 {
+			t.Fatal("no page with the codes of blocks that are in use again is the same")
+		}
+	}
+	change(t, d, func(v *fs.FS) {
+		empty(v)
+		fill(v, "\x00")
+	})
+	send()
 }

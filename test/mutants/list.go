@@ -1378,7 +1378,6 @@ var mutants = []mutant{
 	{what: "send: a list that was changed is taken", file: "offline/backup/have.go", old: "!bytes.Equal(want, end)", new: "false", tests: sending},
 	{what: "receive: what was changed on the way is kept", file: "offline/backup/receive.go", old: "if e.kind == lost {", new: "if false {", tests: sending},
 	{what: "receive: a part without the tree of codes counts", file: "offline/backup/receive.go", old: "if err != nil || !f.hasTree() {", new: "if err != nil {", tests: sending},
-	{what: "receive: a piece that was cut counts", file: "offline/backup/receive.go", old: "slices.Max(s.places) >= f.bytes/disk.BlockSize", new: "false", tests: sending},
 	{what: "receive: whatever comes is next", file: "offline/backup/receive.go", old: "case t.chain == nil || t.chain.Info().ID != i.Parent:", new: "case t.chain == nil:", tests: sending},
 	{what: "receive: another volume", file: "offline/backup/receive.go", old: "if l.Err == nil && l.Volume != i.Volume {", new: "if false {", tests: sending},
 	{what: "receive: all again, whatever there is", file: "offline/backup/receive.go", old: "case i.Full() && t.number == 0, i.Full() && i.Number > t.number:", new: "case i.Full():", tests: sending},
