@@ -64,7 +64,8 @@ func TestReceive(t *testing.T) {
 		b := toSend(t, img, to)
 		code, said := piped(t, b[:disk.BlockSize+r.Intn(len(b)-disk.BlockSize)], "receive", to)
 		kept = kept || strings.Contains(said, "the whole pieces are kept: tansy receive --have "+to)
-		if code != exitFailure || !kept && !strings.Contains(said, "too little came to go on with: nothing of it is left") {
+		if code != exitFailure || !strings.Contains(said, "or who sends, was interrupted: ") ||
+			!kept && !strings.Contains(said, "too little came to go on with: nothing of it is left") {
 			t.Errorf("exit code %d, %s", code, said)
 		}
 		if i == 3 {

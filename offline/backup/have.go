@@ -20,7 +20,8 @@ import (
 
 // A Have says what a folder elsewhere has of a volume, so that what is sent there can leave that out: the codes of the
 // pages of the tree of codes, and of each of these a digest of the blocks that are in use below it. It lists what was
-// read and found as it was written, and nothing else. It has no secrets. docs/design/backup.md has the format.
+// read and found as it was written, and nothing else. It has neither contents nor the key of the codes.
+// docs/design/backup.md has the format.
 type Have struct {
 	Volume [16]byte // its UUID
 	ID     ID       // of what a backup adds to that is made with it; zeros: there is nothing
@@ -73,6 +74,9 @@ func HaveOf(ctx context.Context, folder string, progress func(done, total uint64
 	i := t.chain.Info()
 	h.Volume, h.ID, h.Size, h.key = i.Volume, i.ID, i.Size, sha256.Sum256([]byte(key(s)))
 	pages, err := now.walk(ctx, func(error) error { return nil })
+	if err != nil {
+		return nil, err
+	}
 	for k, p := range pages {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -86,7 +90,7 @@ func HaveOf(ctx context.Context, folder string, progress func(done, total uint64
 		}
 		h.rows = append(h.rows, haveRow{p.page, p.code, t.below(now, c)})
 	}
-	return h, err
+	return h, nil
 }
 
 // below is the digest of the home blocks whose codes are in c, if all that are in use are there, as they were written.

@@ -185,6 +185,9 @@ type Received struct {
 // ErrNotNext is wrapped by the error of a backup that does not add to the last one of a folder.
 var ErrNotNext = errors.New("a backup made for what this folder has now is needed")
 
+// ErrInterrupted is wrapped by the error of a backup that ends too early: who sends it was stopped, or the connection.
+var ErrInterrupted = errors.New("the connection, or who sends, was interrupted")
+
 // everyPart is how many bytes of a part come at most before what came is made durable.
 const everyPart = 64 << 20
 
@@ -195,8 +198,8 @@ const everyPart = 64 << 20
 // HaveOf at the same time. progress, unless nil, is called with bytes. then, unless nil, is called when the backup is
 // there, with the folder, which nobody else has come to meanwhile; its error is returned.
 //
-// After any other error all backups are as they were. It wraps ErrDamaged for what was changed, or cut short, on the
-// way; ErrOtherVolume; or ErrNotNext.
+// After any other error all backups are as they were. It wraps ErrDamaged for what was changed on the way, and
+// ErrInterrupted for what was cut short; ErrOtherVolume; or ErrNotNext.
 func Receive(ctx context.Context, folder string, r io.Reader, progress func(bytes uint64), then func(*Folder) error) (
 	path string, got Received, err error,
 ) {
@@ -275,6 +278,9 @@ func (x *Folder) receive(path string, s *Stream, in *receiving) (kept bool, err 
 		}
 		return nil
 	})
+	if errors.Is(err, errCut) {
+		err = ErrInterrupted
+	}
 	if err == nil {
 		err = in.whole()
 	}

@@ -83,7 +83,7 @@ func TestSent(t *testing.T) {
 				sameTree(t, path+" restored", want, treeOf(t, v))
 				break
 			}
-			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNotBackup) {
+			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNotBackup) && !errors.Is(err, ErrInterrupted) {
 				t.Fatalf("of what was spoilt: %v", err)
 			}
 			if r.Intn(3) == 0 {

@@ -20,6 +20,9 @@ type Stream struct {
 	whole func() error // called behind each segment; may be nil
 }
 
+// errCut is wrapped by the error of a stream that ends too early.
+var errCut = fmt.Errorf("%w: its end is missing: it ends", ErrDamaged)
+
 // NewStream reads the header of a backup.
 func NewStream(r io.Reader) (*Stream, error) {
 	s := &Stream{r: r, sums: sha256.New()}
@@ -51,7 +54,7 @@ func (s *Stream) read(b []byte) error {
 	case errors.Is(err, io.EOF) && s.at == 0, errors.Is(err, io.ErrUnexpectedEOF) && s.at == 0:
 		return ErrNotBackup
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: it ends after %d blocks: its end is missing", ErrDamaged, s.at)
+		return fmt.Errorf("%w after %d blocks", errCut, s.at)
 	}
 	s.at++
 	return err
