@@ -157,7 +157,8 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 	}
 	defer d.Close()
 	if m, served := d.(atMoment); served {
-		b.o.When, b.o.Gentle = m.When, true
+		b.o.When = m.When
+		b.o.Gentle = true
 	}
 	rest, err := tansyfs.AtRest(d, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
