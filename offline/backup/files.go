@@ -416,6 +416,33 @@ func (w *withheld) WriteAt(a uint64, bufs [][]byte) error {
 	return w.Disk.WriteAt(a, bufs)
 }
 
+// Unwrap returns the device, for disk.HostOf.
+func (w *withheld) Unwrap() disk.Disk { return w.Disk }
+
+// NextData implements disk.Holes. What is withheld may be data.
+func (w *withheld) NextData(a uint64) (uint64, error) {
+	next, err := disk.NextData(w.Disk, a)
+	for _, end := range w.ends() {
+		if end >= a {
+			next = min(next, end)
+		}
+	}
+	return next, err
+}
+
+// Discard implements disk.Discarder.
+func (w *withheld) Discard(a, n uint64) error {
+	if err := disk.Discard(w.Disk, a, n); err != nil {
+		return err
+	}
+	for _, end := range w.ends() {
+		if end >= a && end-a < n {
+			w.hold(end, make([]byte, disk.BlockSize))
+		}
+	}
+	return nil
+}
+
 // hold keeps what block a is to have.
 func (w *withheld) hold(a uint64, b []byte) {
 	w.mu.Lock()

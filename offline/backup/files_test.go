@@ -249,3 +249,51 @@ func TestSuperblocksAtEnds(t *testing.T) {
 		}
 	}
 }
+
+// What is withheld is there for who reads it, and goes as other blocks do.
+func TestWithheld(t *testing.T) {
+	const size = 8
+	below := disk.NewMem(size * disk.BlockSize)
+	w := &withheld{Disk: below, held: map[uint64][]byte{}}
+	all := func(d disk.Disk) (said string) {
+		bufs := slices.Collect(slices.Chunk(make([]byte, size*disk.BlockSize), disk.BlockSize))
+		if err := d.ReadAt(0, bufs); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range bufs {
+			said += string('a' + b[0])
+		}
+		return said
+	}
+	write := func(a uint64, numbers ...byte) {
+		t.Helper()
+		var bufs [][]byte
+		for _, n := range numbers {
+			bufs = append(bufs, bytes.Repeat([]byte{n}, disk.BlockSize))
+		}
+		if err := w.WriteAt(a, bufs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(above, under string) {
+		t.Helper()
+		if a, b := all(w), all(below); a != above || b != under {
+			t.Errorf("%s over %s, want %s over %s", a, b, above, under)
+		}
+	}
+	write(0, 1, 2, 3, 4, 5, 6, 7, 8)
+	want("bcdefghi", "acdefgha")
+	write(7, 9)
+	write(0, 9)
+	want("jcdefghj", "acdefgha")
+	if next, err := w.NextData(7); err != nil || next != 7 {
+		t.Errorf("%d, %v", next, err)
+	}
+	if err := w.WriteAt(7, make([][]byte, 2)); !errors.Is(err, disk.ErrRange) {
+		t.Error(err)
+	}
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	want("jcdefghj", "jcdefghj")
+}
