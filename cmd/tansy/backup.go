@@ -62,7 +62,8 @@ for the volume.
 	have := f.String("have", "", "to standard output: leave out what tansy receive --have has printed into `FILE`, or - "+
 		"for standard input")
 	var rate byteSize
-	f.Var(&rate, "rate", "write no more than so many bytes a second (default: as fast as it goes)")
+	f.Var(&rate, "rate", "write no more than so many bytes a second (default: as fast as it goes; of a volume in use, "+
+		"at work for an eighth of the time)")
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 1, 2)
 		if done {
