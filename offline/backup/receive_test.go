@@ -352,3 +352,72 @@ func TestSentAgain(t *testing.T) {
 	})
 	send()
 }
+
+// Parts that a killed receiver left when the backup had its name already, or when some of them were put together, are
+// in nobody's way, and go with the next.
+func TestReceiveKilled(t *testing.T) {
+	d, folder := big(t), t.TempDir()
+	for range 2 {
+		b := sent(t, rest(t, d), have(t, folder))
+		if _, got, err := receive(folder, b[:len(b)*2/3]); err == nil || !got.Kept {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	paths, err := partPaths(folder)
+	if err != nil || len(paths) != 2 {
+		t.Fatalf("%q, %v", paths, err)
+	}
+	parts := map[string][]byte{}
+	for _, p := range paths {
+		if parts[p], err = os.ReadFile(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := func() {
+		t.Helper()
+		for p, b := range parts {
+			if err := os.WriteFile(p, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	last := sent(t, rest(t, d), have(t, folder))
+	path, got, err := receive(folder, last)
+	if err != nil || got.Parts != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	// With its name.
+	back()
+	if h := have(t, folder); h.ID != got.ID || h.Number != got.Number {
+		t.Errorf("%x with number %d, and not what came last, %+v", h.ID, h.Number, got.Info)
+	}
+	// Before it had its name, but put together with one of the parts, or with both.
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, together := range [][]byte{last, whole} {
+		back()
+		if err := os.WriteFile(partOf(path), together, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, got, err := receive(folder, sent(t, rest(t, d), have(t, folder)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean(t, again, deviceIn(t, chain(t, again)))
+		sameTree(t, again, treeOf(t, d), treeOf(t, deviceIn(t, chain(t, again))))
+		if got.Bytes > 20*disk.BlockSize {
+			t.Errorf("%d bytes were sent again", got.Bytes)
+		}
+		if left, err := partPaths(folder); err != nil || len(left) > 0 {
+			t.Errorf("left: %q, %v", left, err)
+		}
+		if err := os.Remove(again); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
