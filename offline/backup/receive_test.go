@@ -205,6 +205,20 @@ func TestSentTooLittle(t *testing.T) {
 	if _, got, err := receive(folder, sent(t, rest(t, d), before)[:2*disk.BlockSize]); err == nil || got.Kept {
 		t.Fatalf("%+v, %v", got, err)
 	}
+	// A piece with the superblock alone, as of a larger volume.
+	super := make([]byte, disk.BlockSize)
+	if err := d.ReadAt(0, [][]byte{super}); err != nil {
+		t.Fatal(err)
+	}
+	var part bytes.Buffer
+	w, err := newWriter(&part, Info{Volume: before.Volume, ID: ID{9}, Parent: before.ID, Number: before.Number + 1,
+		Size: before.Size, Room: d.Size()})
+	if err := errors.Join(err, w.add(entry{0, stored, crc(super)}, super), w.flush()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "little"+partEnd), part.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if now := have(t, folder); now.ID != before.ID || len(now.rows) != len(before.rows) {
 		t.Errorf("%d pages, then %d", len(before.rows), len(now.rows))
 	}
