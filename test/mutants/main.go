@@ -152,7 +152,7 @@ var (
 	sending    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run", "Sent|Have"}
 	gentle     = []string{"./offline/backup", "-run", "Gentle"}
 	copying    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run",
-		"RestoreFiles"}
+		"RestoreFiles|Withheld"}
 	backups = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Contents|Zeros|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
 	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
