@@ -212,6 +212,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	case damaged || core == nil:
 		return nil, diagnose(d, p, damaged)
 	}
+	dd.Judge()
 	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log, closing: newCloser()}
 	if o.clock != nil {
 		core.Clock = o.clock
