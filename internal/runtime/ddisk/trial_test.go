@@ -8,13 +8,13 @@ import (
 	"tansy/internal/runtime/dbytes"
 )
 
-// cached is a disk with a cache below it, whose barriers take a time.
+// cached is a disk with a cache below it, whose barriers and writes take their time.
 type cached struct {
 	disk.Disk
-	takes  time.Duration
-	cannot bool
-	past   bool
-	pushed int
+	takes, writing time.Duration
+	cannot         bool
+	past           bool
+	pushed         int
 }
 
 func (c *cached) PastCache() bool {
@@ -23,6 +23,11 @@ func (c *cached) PastCache() bool {
 }
 
 func (c *cached) Push(_, _ uint64, _ bool) { c.pushed++ }
+
+func (c *cached) WriteAt(a uint64, bufs [][]byte) error {
+	time.Sleep(c.writing)
+	return c.Disk.WriteAt(a, bufs)
+}
 
 func (c *cached) Barrier() error {
 	time.Sleep(c.takes)
@@ -77,19 +82,38 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A barrier that has nothing to write says nothing of the device: the trial takes as long as the slow ones.
-func TestTrialOfBarriers(t *testing.T) {
-	const takes = time.Millisecond
-	c := &cached{}
-	d := begun(c, 0)
-	d.trial.best = 0
-	c.takes = takes
+// What counts is the quickest of the writes with a barrier behind each, both together; not a barrier that has nothing to
+// write, nor what comes after the trial.
+func TestTrial(t *testing.T) {
+	const takes = 2 * time.Millisecond
+	c := &cached{Disk: disk.NewMem(100 * disk.BlockSize)}
+	d := New(c)
+	d.Pace(10, 20)
+	try := func(barrier, write time.Duration) time.Duration {
+		d.trial.best = 0
+		c.takes, c.writing = barrier, write
+		d.Write(10, block(1))
+		d.Barrier()
+		c.takes, c.writing = 0, 0
+		d.Barrier()
+		tried, _ := d.Judgement()
+		return tried
+	}
+	if tried := try(takes, 0); tried < takes {
+		t.Errorf("tried: %v, where the only barrier behind a write took %v", tried, takes)
+	}
+	if tried := try(0, takes); tried < takes {
+		t.Errorf("tried: %v, where the only write took %v", tried, takes)
+	}
+	d.trial.best = time.Hour
 	d.Write(10, block(1))
 	d.Barrier()
-	c.takes = 0
-	d.Barrier()
-	if tried, _ := d.Judgement(); tried < takes {
-		t.Errorf("tried: %v, where the only barrier behind a write took %v", tried, takes)
+	if tried, _ := d.Judgement(); tried == time.Hour {
+		t.Error("a quicker one does not count")
+	}
+	d.Judge()
+	if d.trial.on.Load() {
+		t.Error("the trial goes on")
 	}
 	d = New(c) // who never paces, as mkfs, tries nothing
 	d.Write(10, block(1))
