@@ -11,9 +11,9 @@ import (
 )
 
 // direct is a second open file description of a File, for writes that go past the page cache: nothing is copied, a
-// stream does not fill memory, and less is left for the barrier to do. Of an image only long writes do, and those that a
-// barrier follows: other short ones are better off in the cache, which collects them. Of a device either none does, or
-// all do: what is written past the cache and what lies in it must not meet in one piece of the cache, which may have
+// stream does not fill memory, and less is left for the barrier to do. Of an image only long writes do, and those that
+// a barrier follows: other short ones are better off in the cache, which collects them. Of a device either none does,
+// or all do: what is written past the cache and what lies in it must not meet in one piece of the cache, which may have
 // several blocks.
 type direct struct {
 	all     bool

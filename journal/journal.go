@@ -194,8 +194,8 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	}
 	dd := ddisk.New(d)
 	dd.Pace(p.Start, p.Home())
-	stop := reportProgress(dd, o.Log)
-	defer stop()
+	over := recovering(dd, o.Log)
+	defer over()
 	blocks, treePages := split(o.CacheBytes)
 	most, start := pinned(o.PinnedBytes)
 	p.Bitmap, p.First, p.Limit = journalparams.BitmapFor(p.Bitmap, p.First, p.Limit)
@@ -212,7 +212,6 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	case damaged || core == nil:
 		return nil, diagnose(d, p, damaged)
 	}
-	dd.Judge()
 	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log, closing: newCloser()}
 	if o.clock != nil {
 		core.Clock = o.clock

@@ -18,8 +18,9 @@ func (b *behind) PastCache() bool {
 	return true
 }
 
-// Opening judges the device by its quickest write with a barrier: where that takes 80 us at most, all writes go past the
-// cache, and where it takes longer, none is told to. The counts say which. Mem is that quick unless the machine is busy.
+// Opening judges the device by its quickest write with a barrier. Where that takes 80 us at most, all writes go past
+// the cache; where it takes longer, the device is not told to. The counts say which. Mem is quick unless the machine is
+// busy.
 func TestJudged(t *testing.T) {
 	const quick = 80 * time.Microsecond
 	d := &behind{Disk: disk.NewMem(4000 * disk.BlockSize)}

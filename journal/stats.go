@@ -75,8 +75,9 @@ func slowness(d *ddisk.Disk) func() bool {
 // and to read ahead.
 const SlowRead = 500 * time.Microsecond
 
-// reportProgress logs how far recovery is, every second until stop is called.
-func reportProgress(d *ddisk.Disk, log *slog.Logger) (stop func()) {
+// recovering logs how far recovery is, every second until over is called. What it does with the device is what the
+// device is judged by.
+func recovering(d *ddisk.Disk, log *slog.Logger) (over func()) {
 	quit := make(chan struct{})
 	go func() {
 		t := time.NewTicker(time.Second)
@@ -91,7 +92,10 @@ func reportProgress(d *ddisk.Disk, log *slog.Logger) (stop func()) {
 			}
 		}
 	}()
-	return func() { close(quit) }
+	return func() {
+		close(quit)
+		d.Judge()
+	}
 }
 
 // Broken is the error of the device after which nothing is written any more, or nil.

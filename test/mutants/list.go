@@ -710,7 +710,7 @@ var mutants = []mutant{
 	{what: "past the cache: the first barrier counts, and no quicker one", file: "internal/runtime/ddisk/trial.go", old: "t.best == 0 || took < t.best", new: "t.best == 0", tests: trials},
 	{what: "past the cache: the trial has no end", file: "internal/runtime/ddisk/trial.go", old: "d.trial.on.CompareAndSwap(true, false)", new: "d.trial.on.Load()", tests: trials},
 	{what: "past the cache: it is pushed all the same", file: "internal/runtime/ddisk/trial.go", old: "\t\td.pace.on = false // nothing waits in the cache\n", new: "", tests: trials},
-	{what: "past the cache: nobody judges", file: "journal/journal.go", old: "\tdd.Judge()\n", new: "", tests: []string{"./journal", "-run=Judged"}},
+	{what: "past the cache: nobody judges", file: "journal/stats.go", old: "\t\td.Judge()\n", new: "", tests: []string{"./journal", "-run=Judged"}},
 	{what: "past the cache: long writes alone", file: "disk/direct.go", old: "\tcase d.all:\n\t\treturn true\n", new: "", tests: []string{"./disk", "-run=PastCache"}},
 	{what: "past the cache: from any memory", file: "disk/direct.go", old: "straightened(bufs))", new: "bufs)", tests: []string{"./disk", "-run=PastCache"}},
 	{what: "past the cache: not where a layout is in pieces", file: "disk/pieced.go", old: "return PastCache(p.d)", new: "return false", tests: []string{"./disk", "-run=PastCache"}},

@@ -21,8 +21,8 @@ var (
 )
 
 // KindUsage says what Kind.Set takes, for a flag.
-const KindUsage = "`kind` of device: loop (on an image in the folder), zram (compressed memory), memory (a loop device " +
-	"on an image there), or a time, such as 2ms: memory whose barriers take that much longer"
+const KindUsage = "`kind` of device: loop (on an image in the folder), zram (compressed memory), memory (a loop " +
+	"device on an image there), or a time, such as 2ms: memory whose barriers take that much longer"
 
 // longestBarrier is the most that Set takes: a measurement of a slower one would say nothing.
 const longestBarrier = time.Second

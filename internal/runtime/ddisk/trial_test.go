@@ -82,8 +82,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What counts is the quickest of the writes with a barrier behind each, both together; not a barrier that has nothing to
-// write, nor what comes after the trial.
+// What counts is the quickest of the writes with a barrier behind each, both together; not a barrier that has nothing
+// to write, nor what comes after the trial.
 func TestTrial(t *testing.T) {
 	const takes = 2 * time.Millisecond
 	c := &cached{Disk: disk.NewMem(100 * disk.BlockSize)}
