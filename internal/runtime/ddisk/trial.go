@@ -9,11 +9,11 @@ import (
 )
 
 // trial finds out how quick the device is, by what recovery does there anyway: it writes two headers, each with a
-// barrier behind it. One goroutine writes meanwhile.
+// barrier behind it.
 type trial struct {
 	on   atomic.Bool
-	last time.Duration // that the last write took; 0: there was none since the last barrier
-	best time.Duration // the least that a write and the barrier behind it took; 0: there was none yet
+	last atomic.Int64  // nanoseconds that the last write took; 0: there was none since the last barrier
+	best atomic.Int64  // the least that a write and the barrier behind it took; 0: there was none yet
 	most time.Duration // that is quick; 0: quickBarrier. For tests
 }
 
@@ -28,24 +28,25 @@ func (t *trial) writing() func() {
 		return func() {}
 	}
 	began := time.Now()
-	return func() { t.last = time.Since(began) }
+	return func() { t.last.Store(int64(time.Since(began))) }
 }
 
 // barred times a barrier that began then.
 func (t *trial) barred(began time.Time) {
-	if !t.on.Load() || t.last == 0 {
+	last := t.last.Swap(0)
+	if !t.on.Load() || last == 0 {
 		return
 	}
-	if took := t.last + time.Since(began); t.best == 0 || took < t.best {
-		t.best = took
+	if took, best := last+int64(time.Since(began)), t.best.Load(); best == 0 || took < best {
+		t.best.Store(took)
 	}
-	t.last = 0
 }
 
 // Judge ends the trial that Pace began: on a device that is as quick as memory, all writes go past the system's cache
 // from now on. Nothing else may be under way.
 func (d *Disk) Judge() {
-	if !d.trial.on.CompareAndSwap(true, false) || d.trial.best == 0 || d.trial.best > cmp.Or(d.trial.most, quickBarrier) {
+	best := time.Duration(d.trial.best.Load())
+	if !d.trial.on.CompareAndSwap(true, false) || best == 0 || best > cmp.Or(d.trial.most, quickBarrier) {
 		return
 	}
 	if disk.PastCache(d.d) {
@@ -56,4 +57,6 @@ func (d *Disk) Judge() {
 
 // Judgement tells how long a write and the barrier behind it took at least when the device was tried (0: it was not),
 // and whether all writes go past the system's cache for it. Call it after Judge.
-func (d *Disk) Judgement() (barrier time.Duration, past bool) { return d.trial.best, d.past }
+func (d *Disk) Judgement() (barrier time.Duration, past bool) {
+	return time.Duration(d.trial.best.Load()), d.past
+}

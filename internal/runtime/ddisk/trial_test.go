@@ -90,7 +90,7 @@ func TestTrial(t *testing.T) {
 	d := New(c)
 	d.Pace(10, 20)
 	try := func(barrier, write time.Duration) time.Duration {
-		d.trial.best = 0
+		d.trial.best.Store(0)
 		c.takes, c.writing = barrier, write
 		d.Write(10, block(1))
 		d.Barrier()
@@ -105,7 +105,7 @@ func TestTrial(t *testing.T) {
 	if tried := try(0, takes); tried < takes {
 		t.Errorf("tried: %v, where the only write took %v", tried, takes)
 	}
-	d.trial.best = time.Hour
+	d.trial.best.Store(int64(time.Hour))
 	d.Write(10, block(1))
 	d.Barrier()
 	if tried, _ := d.Judgement(); tried == time.Hour {
