@@ -103,6 +103,7 @@ var (
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	rooms       = []string{"./internal/runtime/dtxn", "./fs", "-run", "RoomBeside|RoomForAll|FreeOnHost"}
+	trials      = []string{"./internal/runtime/ddisk", "-run=Judge|Trial"}
 	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
 	sharings    = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
 	frees       = []string{"./fs/...", "-run", "Freer"}
