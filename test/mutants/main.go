@@ -133,6 +133,7 @@ var (
 	again         = []string{"./internal/runtime/dtxn", "./fs", "./nfs/server", "./offline/check", "-run",
 		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts = []string{"./nfs/oncrpc", "-run", "Receipt"}
+	shies    = []string{"./nfs/oncrpc", "-timeout", "1m", "-run", "TestShy|TestInlineThatWaits"}
 	sealed   = []string{"./nfs/oncrpc", "-timeout", "3m", "-failfast", "-run",
 		"TLS|Probe|Clear|TestHandshake|HalfOpen|Chain"}
 	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
