@@ -435,3 +435,16 @@ func TestReceiveKilled(t *testing.T) {
 		}
 	}
 }
+
+// A block that was changed on the way is refused, and what came before it is kept.
+func TestSentFlipped(t *testing.T) {
+	d, folder := big(t), filepath.Join(t.TempDir(), "to")
+	b := sent(t, rest(t, d), have(t, folder))
+	b[len(b)*3/4/disk.BlockSize*disk.BlockSize+1] ^= 1
+	if _, got, err := receive(folder, b); !errors.Is(err, ErrDamaged) || !got.Kept {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if all, err := List(folder); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
