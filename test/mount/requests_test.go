@@ -224,8 +224,8 @@ func (k *task) tooMany(asked map[string]int, options string, files int) (said []
 }
 
 // The kernel asks no more for what programs do with small files than it has to. What is counted are requests, not time.
-// A kernel that is short of memory, or busy for longer than it may keep attributes, asks again: no task may ask for more
-// in each of several trials.
+// A kernel that is short of memory, or busy for longer than it may keep attributes, asks again: no task may ask
+// for more in each of several trials.
 func TestRequests(t *testing.T) {
 	const files, trials = 20, 4
 	if !tansymount.ForgetsInOrder() {

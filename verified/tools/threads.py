@@ -27,7 +27,7 @@ on every path:
 
 usage: threads.py [--selftest]
   --selftest  delete every Yield in turn, and make other mistakes; each must be noticed"""
-import ast, glob, os, re, sys
+import ast, functools, glob, os, re, sys
 from command import options
 from dafnytext import blank, declarations, statements
 from sources import complaints as of_file
@@ -58,6 +58,11 @@ PROOF = re.compile(r"(assert|forall|calc|ghost|reveal)\b")
 CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
 
 
+# The selftest checks all files again for each mistake in one of them: what the others say is kept.
+declared = functools.lru_cache(maxsize=None)(declarations)
+parsed = functools.lru_cache(maxsize=None)(statements)
+
+
 class Method:
     def __init__(self, path, d):
         self.path, self.folder, self.decl, self.name = path, path.split("/")[0], d, d.name
@@ -78,15 +83,15 @@ class Check:
         self.bad, self.methods, self.texts, self.assigned, self.counted, trusted = [], {}, {}, {}, {}, set()
         for path, raw in sorted(files.items()):
             if path.startswith("trusted/"):
-                trusted |= {d.name for d in declarations(raw) if d.kind == "method"}
+                trusted |= {d.name for d in declared(raw) if d.kind == "method"}
             elif path.split("/")[0] in FOLDERS:
                 self.texts[path] = blank(raw)
-                for d in declarations(raw):
+                for d in declared(raw):
                     if d.kind == "method" and not d.ghost and d.body is not None:
                         self.methods.setdefault(d.name, []).append(Method(path, d))
         self.trusted = trusted
         self.all = [m for ms in self.methods.values() for m in ms]
-        self.bodies = {m: statements(self.texts[m.path], m.decl.start, m.decl.end) for m in self.all}
+        self.bodies = {m: parsed(self.texts[m.path], m.decl.start, m.decl.end) for m in self.all}
         self.find_programs()
         for m in self.all:
             if m.mark or m.yields:
