@@ -171,7 +171,12 @@ func (w *listWorld) step() (what string, do func() error) {
 			return unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, at, unix.AT_SYMLINK_FOLLOW)
 		}
 	case 17:
-		return "remove " + name, func() error { return os.Remove(at) }
+		return "remove " + name, func() error {
+			if err := unix.Unlink(at); err != unix.EISDIR {
+				return err
+			}
+			return unix.Rmdir(at)
+		}
 	default:
 		how := []int{unix.O_RDONLY, unix.O_WRONLY, unix.O_RDWR}[r.IntN(3)]
 		return fmt.Sprintf("open %s %d", name, how), func() error {
@@ -230,6 +235,14 @@ func walk(t *testing.T, dir string, seed uint64, steps int) (said, states []stri
 	w := &listWorld{t: t, r: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(dir, fmt.Sprint(seed))}
 	must(t, os.Mkdir(w.dir, 0o777))
 	must(t, os.Chmod(w.dir, 0o777))
+	for i, name := range []string{"d", "e", "d/d", "f", "g", "d/f", "d/g", "e/f", "d/d/f"} {
+		if i < 3 {
+			must(t, os.Mkdir(w.p(name), 0o777))
+		} else {
+			must(t, os.WriteFile(w.p(name), []byte("data"), 0o666))
+		}
+		must(t, os.Chown(w.p(name), 1001+i%2, 2001+i%3))
+	}
 	for range steps {
 		who, mask := people[w.r.IntN(len(people))], []int{0, 0o022, 0o027, 0o077}[w.r.IntN(4)]
 		what, do := w.step()
