@@ -67,13 +67,41 @@ module ListOps {
   function NewMarks(flags: uint32, dflt: bool, number: uint32): uint32
     requires number <= 4095
   { if dflt then L.WithDefault(flags, number) else L.WithAccess(flags, number) }
+  // m with the list
+  function Given(w: P.Caller, m: Meta, dflt: bool, number: uint32, sets: bool, rights: uint32, s: uint64,
+    ns: uint32): Meta
+    requires number <= 4095
+  {
+    Marked(WithMarks(WithMode(m, if sets then L.ListMode(w, m.mode, m.gid, rights) else m.mode),
+      NewMarks(m.marks, dflt, number)), s, ns)
+  }
+  lemma GivenIs(w: P.Caller, m: Meta, dflt: bool, number: uint32, sets: bool, rights: uint32, s: uint64, ns: uint32)
+    requires number <= 4095
+    ensures var q := Given(w, m, dflt, number, sets, rights, s, ns); MetaAttr(q) == L.ListAttr(w, MetaAttr(m), dflt,
+      number, if sets then Some(rights) else None, N.Time(s, ns)) && NameTree.SameTree(m, q) && q.gen == m.gen &&
+      q == WithAttr(m, MetaAttr(q))
+  { }
+  lemma GivenFits(i: uint64, w: P.Caller, m: Meta, dflt: bool, number: uint32, sets: bool, rights: uint32, s: uint64,
+    ns: uint32)
+    requires number <= 4095 && NameTree.Fits(i, m) && m.ty != 0 &&
+      Given(w, m, dflt, number, sets, rights, s, ns).mode < 4096
+    ensures NameTree.Fits(i, Given(w, m, dflt, number, sets, rights, s, ns))
+  { }
+  // the same of a node, as the specification has it
+  lemma NodeGiven(w: P.Caller, m: Meta, f: seq<byte>, h: set<int>, names: map<seq<byte>, uint64>,
+    at: map<seq<byte>, int>, dflt: bool, number: uint32, sets: bool, rights: uint32, s: uint64, ns: uint32)
+    requires number <= 4095
+    ensures var n := NodeOf(m, f, h, names, at); NodeOf(Given(w, m, dflt, number, sets, rights, s, ns), f, h, names,
+      at) == N.Node(L.ListAttr(w, n.attr, dflt, number, if sets then Some(rights) else None, N.Time(s, ns)), n.body,
+      n.blocks)
+  { GivenIs(w, m, dflt, number, sets, rights, s, ns); }
+
   // ip with the list
   method Give(c: Cred, ip: Bytes, dflt: bool, number: uint32, sets: bool, rights: uint32, s: uint64, ns: uint32)
     modifies ip
     requires |ip.data| == 256 && ip != c.gids && number <= 4095
     ensures Keeps(old(ip.data), ip.data) && (MetaOf(old(ip.data)).mode < 4096 ==> MetaOf(ip.data).mode < 4096)
-    ensures var m := MetaOf(old(ip.data)); MetaOf(ip.data) == Marked(WithMarks(WithMode(m, if sets then
-      L.ListMode(WhoOf(c), m.mode, m.gid, rights) else m.mode), NewMarks(m.marks, dflt, number)), s, ns)
+    ensures MetaOf(ip.data) == Given(WhoOf(c), MetaOf(old(ip.data)), dflt, number, sets, rights, s, ns)
   {
     if sets {
       var mode := NewMode(c, ip, rights);
@@ -107,8 +135,14 @@ module ListOps {
     assert NameTree.Fits(ino, ms[ino]);
     st := MaySet(c, ip, dflt, number);
     if st != 0 { return; }
+    ghost var was := ms[ino];
+    ghost var m := Given(w, was, dflt, number, sets, rights, s, ns);
     Give(c, ip, dflt, number, sets, rights, s, ns);
-    ghost var m := MetaOf(ip.data);
+    assert MetaOf(ip.data) == m && m.mode < 4096;
+    GivenIs(w, was, dflt, number, sets, rights, s, ns);
+    GivenFits(ino, w, was, dflt, number, sets, rights, s, ns);
+    NodeGiven(w, was, FileAt(files, ino), HeldAt(held, ino), DirAt(d.dirs, ino), PlacesAt(d.places, ino), dflt, number,
+      sets, rights, s, ns);
     d.PutInode(txn, ino, ip);
     assert d.fs.metas == ms[ino := m];
     Resizing.ChangeOk(g, ms, files, held, d.dirs, d.places, ino, m, files[ino], held[ino]);
