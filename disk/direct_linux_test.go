@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tansy/test/kit/hosttest"
 )
 
 // pages is n blocks with random contents, each a page of memory.
@@ -240,5 +242,64 @@ func TestDirectWritesBesideOthers(t *testing.T) {
 	}
 	if !same(got, model) {
 		t.Error("blocks differ")
+	}
+}
+
+// A device that is written past the cache is so always, whatever the pages of memory, and a barrier makes it durable;
+// what was written last is read, also where reads put blocks into the cache in between. An image goes on as before.
+func TestPastCache(t *testing.T) {
+	const seed, blocks = 3, 256
+	image := filepath.Join(t.TempDir(), "v.img")
+	if err := os.WriteFile(image, make([]byte, blocks*BlockSize), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFile(image, FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if PastCache(NewStats(f)) {
+		t.Error("an image goes past the cache")
+	}
+	f.Close()
+	d, err := OpenFile(hosttest.Loop(t, image), FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if !PastCache(NewStats(NewPieced(d, blocks, func(a uint64) (bool, uint64, uint64) { return true, a, blocks - a }))) {
+		t.Fatal("the device does not go past the cache")
+	}
+	pwritev := d.pwritev
+	d.pwritev = func(fd int, iovs [][]byte, off int64) (int, error) {
+		if !isDirect(t, fd) {
+			t.Errorf("seed %d: a write of %d blocks goes through the cache", seed, len(iovs))
+		}
+		return pwritev(fd, iovs, off)
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	model := blocksOf(blocks, nil)
+	for range 300 {
+		a := r.Uint64N(blocks - 1)
+		n := 1 + r.IntN(int(min(blocks-a, 20)))
+		bufs := pages(n, r)
+		if r.IntN(2) > 0 {
+			i := r.IntN(n)
+			bufs[i] = append(make([]byte, 1, BlockSize+1), bufs[i]...)[1:]
+		}
+		if err := d.WriteAt(a, bufs); err != nil {
+			t.Fatal(err)
+		}
+		copy(model[a:], bufs)
+		from := r.Uint64N(blocks - 1)
+		got := blocksOf(1+r.IntN(int(blocks-from)), nil)
+		if err := d.ReadAt(from, got); err != nil {
+			t.Fatal(err)
+		}
+		if !same(got, model[from:][:len(got)]) {
+			t.Fatalf("seed %d: %d blocks at %d differ", seed, len(got), from)
+		}
+	}
+	if err := d.Barrier(); err != nil {
+		t.Fatal(err)
 	}
 }

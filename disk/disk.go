@@ -99,6 +99,20 @@ type BarrierFollower interface {
 	BarrierFollows(a, end uint64)
 }
 
+// A PastCacher is a Disk with a cache below it that writes need not go through.
+type PastCacher interface {
+	// PastCache has all writes from now on go past the cache to the medium, and tells whether they do. Then a barrier
+	// has nothing to write that others have written before it. It pays where a write takes no longer than a copy to the
+	// cache. Nothing else may be under way.
+	PastCache() bool
+}
+
+// PastCache calls PastCache of d, or of the Disk that d wraps (Unwrap), if that is a PastCacher.
+func PastCache(d Disk) bool {
+	x, ok := within[PastCacher](d)
+	return ok && x.PastCache()
+}
+
 // BarrierFollows calls BarrierFollows of d, or of the Disk that d wraps (Unwrap), if that is a BarrierFollower.
 func BarrierFollows(d Disk, a, end uint64) {
 	if x, ok := within[BarrierFollower](d); ok {

@@ -28,7 +28,7 @@ type File struct {
 	claim    *os.File // keeps others from mounting the device, until Unclaim; may be nil
 	f        *os.File
 	conn     syscall.RawConn // keeps the descriptor valid while a call uses it
-	direct   *direct         // for long writes; may be nil
+	direct   *direct         // past the cache; may be nil
 	id       identity        // of the file, for Check
 	backing  []*backing      // the files under a loop device
 	lost     atomic.Pointer[Error]

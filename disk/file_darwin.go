@@ -40,6 +40,9 @@ func renameNew(from, to string) error {
 // openDirect: this system has no direct writes of this kind.
 func openDirect(*os.File) *os.File { return nil }
 
+// directDevice: nor to devices.
+func directDevice(*os.File) *os.File { return nil }
+
 // fallocate: this system has no call that gives holes of a file room.
 func fallocate(int, int64, int64) error { return unix.EOPNOTSUPP }
 

@@ -54,6 +54,11 @@ func openDirect(f *os.File) *os.File {
 	if unix.Fstatfs(int(f.Fd()), &fs) != nil || (fs.Type != unix.EXT4_SUPER_MAGIC && fs.Type != unix.XFS_SUPER_MAGIC) {
 		return nil
 	}
+	return directDevice(f)
+}
+
+// directDevice does so, whatever it lies on.
+func directDevice(f *os.File) *os.File {
 	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDWR|unix.O_DIRECT, 0)
 	if err != nil {
 		return nil

@@ -261,6 +261,9 @@ func (p *Pieced) BarrierFollows(a, end uint64) {
 	}
 }
 
+// PastCache implements PastCacher.
+func (p *Pieced) PastCache() bool { return PastCache(p.d) }
+
 // Unclaim is for the function Unclaim.
 func (p *Pieced) Unclaim() error { return Unclaim(p.d) }
 

@@ -194,8 +194,8 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	}
 	dd := ddisk.New(d)
 	dd.Pace(p.Start, p.Home())
-	stop := reportProgress(dd, o.Log)
-	defer stop()
+	over := recovering(dd, o.Log)
+	defer over()
 	blocks, treePages := split(o.CacheBytes)
 	most, start := pinned(o.PinnedBytes)
 	p.Bitmap, p.First, p.Limit = journalparams.BitmapFor(p.Bitmap, p.First, p.Limit)

@@ -21,6 +21,11 @@ type Stats struct {
 	Discards, DiscardedBlocks uint64 // runs of zeros that were discarded instead of written, and their blocks
 	Barriers                  uint64
 
+	// Of the opening: how long a write of a block and the barrier behind it took at least (0: not known), and whether all
+	// writes go past the system's cache, as that was so short.
+	TriedBarrier time.Duration
+	PastCache    bool
+
 	// The block cache. What is committed, but not home yet, is found elsewhere.
 	Cached, CacheLimit     int    // clean blocks in the cache, and how many it has room for
 	CacheHits, CacheMisses uint64 // reads of a block
@@ -44,6 +49,7 @@ func (j *Journal) Stats() Stats {
 		Units: c.Units, UnitsUsed: c.NextSeq - c.FirstSeq, Ring: c.RingSize, RingUsed: c.LogEnd - c.LogStart,
 	}
 	s.CacheHits, s.CacheMisses = c.Cache.Asked()
+	s.TriedBarrier, s.PastCache = j.d.Judgement()
 	return s
 }
 
@@ -69,8 +75,9 @@ func slowness(d *ddisk.Disk) func() bool {
 // and to read ahead.
 const SlowRead = 500 * time.Microsecond
 
-// reportProgress logs how far recovery is, every second until stop is called.
-func reportProgress(d *ddisk.Disk, log *slog.Logger) (stop func()) {
+// recovering logs how far recovery is, every second until over is called. What it does with the device is what the
+// device is judged by.
+func recovering(d *ddisk.Disk, log *slog.Logger) (over func()) {
 	quit := make(chan struct{})
 	go func() {
 		t := time.NewTicker(time.Second)
@@ -85,7 +92,10 @@ func reportProgress(d *ddisk.Disk, log *slog.Logger) (stop func()) {
 			}
 		}
 	}()
-	return func() { close(quit) }
+	return func() {
+		close(quit)
+		d.Judge()
+	}
 }
 
 // Broken is the error of the device after which nothing is written any more, or nil.

@@ -58,7 +58,7 @@ func (m *machine) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	m.device, err = rig.NewDevice(ctx, m.scratch, m.size)
+	m.device, err = rig.NewDevice(ctx, rig.Loop, m.scratch, m.size)
 	return err
 }
 

@@ -8,9 +8,9 @@
 //	main.go       flags, the list of workloads
 //	table.go      measuring in turns, medians, the table
 //	release.go    the figures of the last release
-//	server.go     the server under test as a child process
+//	server.go     the server under test as a child process; device.go: what its volume lies on
 //	against.go    two servers side by side: what a change costs
-//	smallfile.go large.go streams.go roundtrip.go directory.go removal.go attack.go newcomers.go changes.go
+//	smallfile.go large.go random.go streams.go roundtrip.go directory.go removal.go attack.go newcomers.go changes.go
 //	              the workloads, and what they are compared with
 package floor
 
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"tansy/bench/internal/command"
+	"tansy/bench/internal/rig"
 )
 
 // options are the flags.
@@ -36,6 +37,7 @@ type options struct {
 	cache     string
 	size      string
 	dir       string
+	device    rig.Kind
 	workloads []string
 	rounds    int
 	best      bool
@@ -53,7 +55,8 @@ type options struct {
 
 	// Of the started server, and not flags.
 	flags       []string
-	descriptors int // its limit; 0: none
+	volume      string // where it has its volume; "": a file of its own
+	descriptors int    // its limit; 0: none
 }
 
 // A workload measures one thing and adds rows to the table.
@@ -65,6 +68,7 @@ type workload struct {
 var workloads = []workload{
 	{"smallfile", "LOOKUP, CREATE, WRITE 100 bytes FILE_SYNC, REMOVE; 1, 8 and 32 clients", smallfile},
 	{"large", "a large file written (UNSTABLE + COMMIT, FILE_SYNC) and read (in order, at random)", large},
+	{"random", "WRITE of 4 KiB at random, FILE_SYNC; 2, 8 and 32 clients", random},
 	{"streams", "large files written and read by 32 clients side by side", streams},
 	{"rpc", "NULL and GETATTR on 8 connections", roundTrips},
 	{"directory", "CREATE, LOOKUP, REMOVE, and listings of directories of 1,000, 10,000 and 100,000 entries", directory},
@@ -128,10 +132,11 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f.StringVar(&o.addr, "addr", "", "measure the server at this `address` (default: build and start one)")
 	f.StringVar(&o.server, "server", "", "start this `binary` instead of building one")
 	f.StringVar(&o.against, "against", "",
-		"measure beside this other server's `binary`: smallfile and large, with the servers' CPU time")
+		"measure beside this other server's `binary`: smallfile, large, random and files, with the servers' CPU time")
 	f.StringVar(&o.cache, "cache", "64M", "the started server's block cache")
 	f.StringVar(&o.size, "size", "4G", "the started server's volume")
 	f.StringVar(&o.dir, "dir", ".", "`folder` for the volume and for the floors; not one in memory")
+	f.Var(&o.device, "device", "what volumes and floors lie on: file (an ordinary one), or, as root, a "+rig.KindUsage)
 	f.Func("run", "`workloads`, separated by commas (default: all)", command.List(&o.workloads))
 	f.IntVar(&o.rounds, "rounds", 3, "times each measurement is repeated; the median counts")
 	f.BoolVar(&o.best, "best", false, "let the best of the rounds count: for a machine that others use too")
@@ -162,19 +167,23 @@ examples:
   go run ./bench -run smallfile -time 5s        one workload, longer
   go run ./bench -addr 127.0.0.1:2049 -dir /mnt/disk
   go run ./bench -against ./tansy-before        what a change costs
+  go run ./bench -device zram -against ./tansy-before   the same where a barrier costs nothing
   go run ./bench -record                        for a release: keep the figures in bench/floor/release.json
 `)
 	}
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	alone := func(workload string) bool { return workload != "smallfile" && workload != "large" }
 	switch err = cmp.Or(command.NoWords(f), command.Lasts("time", o.duration), command.Within(o.numbers()...)); {
 	case err != nil:
-	case o.record && (o.addr != "" || o.against != ""):
-		err = errors.New("-record is for a server that is started, and beside no other")
-	case o.against != "" && slices.ContainsFunc(o.workloads, alone):
-		err = errors.New("-against: only smallfile and large can be measured beside another server")
+	case o.record && (o.addr != "" || o.against != "" || o.device.Device()):
+		err = errors.New("-record is for a server that is started, beside no other, and on a file")
+	case o.addr != "" && o.device.Device():
+		err = errors.New("-device is for a server that is started")
+	case o.against != "":
+		if len(o.workloads) > 0 {
+			o.workloads, err = command.Chosen(o.workloads, besideAnother, "workload beside another server")
+		}
 	default:
 		o.workloads, err = command.Chosen(o.workloads, workloadNames(), "workload")
 	}
@@ -203,23 +212,35 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	b := &bench{options: o, table: table{out: o.out, now: recorded{How: o.how()}}}
-	if released != nil && released.How == o.how() && o.addr == "" {
+	if released != nil && released.How == o.how() && o.addr == "" && !o.device.Device() {
 		b.table.release = released
 	}
 	if b.dir, err = os.MkdirTemp(o.dir, "tansy-bench-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.dir)
+	scratch := b.dir
+	defer func() { os.RemoveAll(scratch) }()
 	if o.against != "" {
 		return against(ctx, o, b.dir)
 	}
 	if o.addr == "" {
+		end, err := o.volumeDevice(ctx, b.dir)
+		defer end()
+		if err != nil {
+			return err
+		}
 		if b.child, err = startServer(o, b.dir); err != nil {
 			return err
 		}
 		defer b.child.stop()
 		b.addr = b.child.addr
 	}
+	folder, end, err := o.floorFolder(ctx, b.dir)
+	defer end()
+	if err != nil {
+		return err
+	}
+	b.dir = folder
 	finished := make(chan error, 1)
 	go func() { finished <- b.measure(o.workloads) }()
 	select {

@@ -3,6 +3,7 @@ package floor
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,14 +56,9 @@ func startServer(o options, dir string) (*child, error) {
 		return nil, err
 	}
 	defer log.Close()
-	volume := filepath.Join(dir, "volume")
-	if _, err := os.Stat(volume); errors.Is(err, os.ErrNotExist) { // servers of other releases have this command, too
-		if said, err := exec.Command(o.server, "mkfs", volume, "--size", o.size).CombinedOutput(); err != nil {
-			if len(said) > 0 {
-				err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(said))
-			}
-			return nil, fmt.Errorf("making a volume: %w", err)
-		}
+	volume := cmp.Or(o.volume, filepath.Join(dir, "volume"))
+	if err := o.makeVolume(volume); err != nil {
+		return nil, err
 	}
 	c.cmd = exec.Command(o.server, "serve", "--volume", volume,
 		"--cache", o.cache, "--listen", "127.0.0.1:0", "--debug-listen", debug)
@@ -105,6 +101,24 @@ func startServer(o options, dir string) (*child, error) {
 		fmt.Fprintf(os.Stderr, "server: process %d, profiler at http://%s/debug/pprof/\n", c.cmd.Process.Pid, debug)
 	}
 	return c, nil
+}
+
+// makeVolume makes it, unless it is a file that is there. Servers of other releases have these commands, too.
+func (o options) makeVolume(volume string) error {
+	args := []string{"mkfs", volume, "--size", o.size}
+	if o.volume != "" {
+		args = []string{"mkfs", volume, "--force"}
+	} else if _, err := os.Stat(volume); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	said, err := exec.Command(o.server, args...).CombinedOutput()
+	if err != nil {
+		if len(said) > 0 {
+			err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(said))
+		}
+		err = fmt.Errorf("making a volume: %w", err)
+	}
+	return err
 }
 
 func freeAddr() (string, error) {

@@ -26,6 +26,7 @@ import (
 
 	"tansy/bench/internal/command"
 	"tansy/bench/internal/figures"
+	"tansy/bench/internal/rig"
 )
 
 // options say what is measured, and how much of it.
@@ -34,7 +35,8 @@ type options struct {
 	rounds           int
 	duration         time.Duration // of a row
 	quick            bool
-	dir              string // where the image of the device lies
+	dir              string // where the image of the device lies, if it has one
+	device           rig.Kind
 	size             int64  // of it, in bytes
 	entries          int    // in the largest directory
 	largest          int64  // file, in bytes
@@ -61,6 +63,7 @@ func Main(args []string) int {
 }
 
 func parseFlags(args []string, errs io.Writer) (o options, err error) {
+	o.device = rig.Loop
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.Func("run", "`workloads`, separated by commas (default: all)", command.List(&o.workloads))
@@ -69,6 +72,7 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f.DurationVar(&o.duration, "time", time.Second, "length of one measurement, where it is not given by a number")
 	f.BoolVar(&o.quick, "quick", false, "see that everything runs: one round, 100 ms, small files and directories")
 	f.StringVar(&o.dir, "dir", ".", "`folder` for the image of the device; not one in memory")
+	f.Var(&o.device, "device", rig.KindUsage)
 	f.Int64Var(&o.size, "size", 8<<30, "size of the device in `bytes`")
 	f.IntVar(&o.entries, "entries", 100_000, "number of entries of the largest directory")
 	f.Int64Var(&o.largest, "largest", 1<<30, "size of the largest file in `bytes`")
@@ -88,6 +92,9 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 		command.Number{Flag: "size", Is: o.size, Least: 512 << 20, Most: 1 << 51},
 		command.Number{Flag: "entries", Is: int64(o.entries), Least: 1, Most: 100_000_000},
 		command.Number{Flag: "largest", Is: o.largest, Least: leastFile, Most: o.size / 4})) // the device has more
+	if !o.device.Device() {
+		err = errors.New("-device file: Ganesha's ext4 needs a device")
+	}
 	for _, name := range o.workloads {
 		if !slices.ContainsFunc(workloads, func(w workload) bool { return w.name == name }) {
 			err = fmt.Errorf("there is no workload %q", name)
@@ -121,6 +128,8 @@ examples:
   go run ./bench peers -quick                                does everything run? no figures to quote
   go run ./bench peers -write docs/evidence                           everything, into docs/evidence/performance.md
   go run ./bench peers -run smallfile -peers tansy,ganesha   two servers, one workload
+  go run ./bench peers -run randwrite,write -device zram     where a barrier costs nothing
+  go run ./bench peers -run randwrite,smallfile -device 2ms  where each takes its time
   go run ./bench peers -run directories -entries 1000000
   go run ./bench peers -run filewrite,fileread -largest 10737418240 -size 43000000000
 `)

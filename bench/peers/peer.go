@@ -82,7 +82,7 @@ func newMachine(ctx context.Context, o options) (*machine, error) {
 		_, err = rig.Command(ctx, "go", "build", "-o", m.tansy, "tansy/cmd/tansy")
 	}
 	if err == nil {
-		m.device, err = rig.NewDevice(ctx, m.scratch, o.size)
+		m.device, err = rig.NewDevice(ctx, o.device, m.scratch, o.size)
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))

@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 func TestFlags(t *testing.T) {
 	for _, args := range []string{
 		"-rounds 0", "-rounds 100000", "-run nothing", "-peers nobody", "-size 1000", "-largest 8589934592", "-time 0",
-		"-time -1s", "-time 90h", "-entries -1", "more",
+		"-time -1s", "-time 90h", "-entries -1", "more", "-device file", "-device 0s",
 	} {
 		if _, err := parseFlags(strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%s is taken", args)

@@ -29,6 +29,10 @@ func backup() (*flagSet, action) {
                                 are the last of each of 7 days, and of 4 weeks
   tansy backup data.img - | ssh host tansy restore - copy.img
                                 a copy on another machine
+  ssh host tansy receive --have /backup/data |
+      tansy backup data.img - --have - | ssh host tansy receive /backup/data
+                                what that folder there has not, also after this
+                                line was interrupted
   tansy backup --list /backup/data
                                 what there is
 
@@ -54,11 +58,12 @@ for the volume.
 	list := f.Bool("list", false, "print what backups there are in a folder")
 	quiet := f.Bool("q", false, "print nothing but problems")
 	var keep keeping
-	f.Var(&keep, "keep", "afterwards take away all but the last backup of each of the last `N` hours, days, weeks, "+
-		"months, or years in which there are any, or the last ones: hourly=N, daily=N, weekly=N, monthly=N, yearly=N, "+
-		"last=N, several with commas between (default: all stay)")
+	f.Var(&keep, "keep", keepUsage)
+	have := f.String("have", "", "to standard output: leave out what tansy receive --have has printed into `FILE`, or - "+
+		"for standard input")
 	var rate byteSize
-	f.Var(&rate, "rate", "write no more than so many bytes a second (default: as fast as it goes)")
+	f.Var(&rate, "rate", "write no more than so many bytes a second (default: as fast as it goes; of a volume in use, "+
+		"at work for an eighth of the time)")
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 1, 2)
 		if done {
@@ -74,10 +79,12 @@ for the volume.
 			return listBackups(pos[0])
 		case len(pos) == 1:
 			return misused(f, missingArguments(f, 1))
-		case pos[1] == "-" && (*all || given(f, "keep")):
-			return misused(f, "--full and --keep are for a folder: what goes to standard output is always full")
+		case pos[1] == "-" && (*all && *have == "" || given(f, "keep")):
+			return misused(f, "--full and --keep are for a folder: what goes to standard output is full without --have")
+		case pos[1] != "-" && *have != "":
+			return misused(f, "--have is for what goes to standard output, to tansy receive")
 		}
-		b := backingUp{volume: pos[0], to: pos[1], full: *all, quiet: *quiet, keep: keep,
+		b := backingUp{volume: pos[0], to: pos[1], full: *all, quiet: *quiet, keep: keep, have: *have,
 			o: volbackup.Options{Rate: uint64(rate)}}
 		ctx, stop := untilInterrupted()
 		defer stop()
@@ -88,11 +95,16 @@ for the volume.
 		}
 		code = max(b.tell(r), b.others())
 		if err := b.prune(ctx); err != nil {
-			return max(code, fail("backup", b.leftOfPrune(err)))
+			return max(code, fail("backup", leftOfPrune(err)))
 		}
 		return code
 	}
 }
+
+// keepUsage explains --keep.
+const keepUsage = "afterwards take away all but the last backup of each of the last `N` hours, days, weeks, months, " +
+	"or years in which there are any, or the last ones: hourly=N, daily=N, weekly=N, monthly=N, yearly=N, last=N, " +
+	"several with commas between (default: all stay)"
 
 // keeping is a flag value: which backups are kept.
 type keeping struct {
@@ -114,6 +126,7 @@ type backingUp struct {
 	volume, to  string
 	full, quiet bool
 	keep        keeping
+	have        string // where it says what is left out; "": nowhere
 	o           volbackup.Options
 	folder      *volbackup.Folder // open until all is done, so that nobody else comes between; nil: standard output
 	path        string            // of the file that was made
@@ -130,6 +143,15 @@ func (b *backingUp) close() {
 // run makes the backup.
 func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 	b.begun = time.Now()
+	if b.have != "" { // it comes when all that is there was read: only then the moment is taken
+		h, err := haveIn(ctx, b.have)
+		if err != nil {
+			return r, err
+		}
+		if b.o.Number = h.Number + 1; !b.full {
+			b.o.Have = h
+		}
+	}
 	d, err := openToRead(ctx, b.volume, warning("backup"))
 	if err != nil {
 		return r, err
@@ -137,6 +159,7 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 	defer d.Close()
 	if m, served := d.(atMoment); served {
 		b.o.When = m.When
+		b.o.Gentle = true
 	}
 	rest, err := tansyfs.AtRest(d, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
@@ -148,7 +171,7 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 		defer func() { fmt.Fprint(os.Stderr, p.clear) }()
 	}
 	if b.to == "-" {
-		if st, err := os.Stdout.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+		if toTerminal() {
 			return r, wrongArgument{errors.New("a backup goes to a pipe or a file, and not to a terminal")}
 		}
 		return volbackup.Write(ctx, stdout, rest, nil, b.o)
@@ -160,10 +183,23 @@ func (b *backingUp) run(ctx context.Context) (r volbackup.Report, err error) {
 	return r, err
 }
 
+// toTerminal tells whether standard output is a terminal.
+func toTerminal() bool {
+	st, err := os.Stdout.Stat()
+	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(st, null)
+}
+
 // left adds to an error what there is after an interruption.
 func (b *backingUp) left(err error) error {
 	if by := new(interrupted); errors.As(err, by) && b.to != "-" {
 		return fmt.Errorf("%w: %s is as it was", *by, shown(b.to))
+	}
+	if errors.Is(err, volbackup.ErrOtherVolume) && b.to == "-" {
+		return fmt.Errorf("%w: send it to another folder; one has the backups of one volume", err)
 	}
 	if errors.Is(err, volbackup.ErrOtherVolume) {
 		return fmt.Errorf("%w: give another folder; one has the backups of one volume", err)
@@ -190,18 +226,21 @@ func (b *backingUp) others() (code int) {
 }
 
 // prune takes away what is not kept.
-func (b *backingUp) prune(ctx context.Context) error {
-	if b.keep.text == "" {
+func (b *backingUp) prune(ctx context.Context) error { return b.keep.prune(ctx, b.folder, b.quiet) }
+
+// prune takes away what is not kept of a folder.
+func (k *keeping) prune(ctx context.Context, folder *volbackup.Folder, quiet bool) error {
+	if k.text == "" {
 		return nil
 	}
 	var report func(done, total uint64)
-	if !b.quiet {
+	if !quiet {
 		p := newProgress(os.Stderr, time.Now)
 		report = func(done, total uint64) { p.report("keep", done, total) }
 		defer func() { fmt.Fprint(os.Stderr, p.clear) }()
 	}
-	p, err := b.folder.Prune(ctx, b.keep.keep, report)
-	if !b.quiet {
+	p, err := folder.Prune(ctx, k.keep, report)
+	if !quiet {
 		for _, path := range p.Gone {
 			fmt.Fprintf(stdout, "%s: not kept\n", shown(path))
 		}
@@ -213,7 +252,7 @@ func (b *backingUp) prune(ctx context.Context) error {
 }
 
 // leftOfPrune adds to an error what there is after an interruption.
-func (b *backingUp) leftOfPrune(err error) error {
+func leftOfPrune(err error) error {
 	if by := new(interrupted); errors.As(err, by) {
 		return fmt.Errorf("%w: the backup is made, and all that are to be kept are whole; some others are there yet", *by)
 	}
@@ -226,7 +265,11 @@ func (b *backingUp) tell(r volbackup.Report) int {
 	said := fmt.Sprintf("%s, %s in %.1f s", count(r.Stored, "block", "blocks"), about(r.Bytes),
 		time.Since(b.begun).Seconds())
 	kind := "full"
-	if !r.Full() {
+	switch {
+	case r.Full():
+	case b.to == "-":
+		kind = "what is not there"
+	default:
 		kind = "what changed since the last one"
 	}
 	out, name := io.Writer(stdout), b.path

@@ -118,6 +118,17 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	says(t, exitOK, ", clean; it had 16M", "restore", to, larger, "--size", "32M")
 	says(t, exitUsage, "the volume needs 16777216 bytes: give --size 16777216", "restore", to, again+"2", "--size", "8M")
+	smaller := filepath.Join(dir, "smaller.img")
+	says(t, exitOK, ": restored 12M from ", "restore", to, smaller, "--size", "12M", "--files")
+	if got := contentsOf(t, smaller, "more"); len(got) != 6000 {
+		t.Errorf("%d bytes", len(got))
+	}
+	says(t, exitOK, ", clean; a new volume, with 2 files in 1 directory", "restore", to, smaller, "--files", "--force")
+	says(t, exitUsage, "the device is too small", "restore", to, smaller+"2", "--size", "2M", "--files")
+	says(t, exitUsage, "--files takes a folder or a file", "restore", "-", smaller, "--files")
+	if left, err := filepath.Glob(smaller + "2*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
 	says(t, exitFailure, "exists already, and holds a Tansy volume: --force makes a volume over it", "restore", to, again)
 	says(t, exitOK, ", not checked", "restore", all[0].Path, again, "--force", "--no-check")
 	if got := contentsOf(t, again, "file"); string(got) != "first" {
@@ -159,7 +170,6 @@ func TestBackupKeep(t *testing.T) {
 	says(t, exitFailure, ": not a backup of a Tansy volume", "backup", "--list", dir)
 }
 
-// A backup goes through a pipe, and what is cut short is noticed.
 // A volume whose file has the name of a backup is a volume.
 func TestVolumeNamedAsBackup(t *testing.T) {
 	img := filled(t, t.TempDir(), "v"+volbackup.Suffix, []byte("a"), "--size", "8M")
@@ -167,6 +177,19 @@ func TestVolumeNamedAsBackup(t *testing.T) {
 	write(t, img, "more", nil)
 	if volbackup.Is(img) {
 		t.Error("it is taken for a backup")
+	}
+	f, err := os.OpenFile(img, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt(make([]byte, disk.BlockSize), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if volbackup.Is(img) {
+		t.Error("without its superblock, of which it has the copy, it is taken for a backup")
 	}
 }
 
@@ -234,6 +257,7 @@ func TestBackupKeepsFolder(t *testing.T) {
 	}
 }
 
+// A backup goes through a pipe, and what is cut short is noticed.
 func TestBackupThroughPipe(t *testing.T) {
 	dir := t.TempDir()
 	img := filled(t, dir, "v.img", []byte("piped"), "--size", "16M")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"tansy/disk"
+	volbackup "tansy/offline/backup"
 	"tansy/ops/control"
 )
 
@@ -45,7 +46,7 @@ func (c *controlling) serve(v *volume) error {
 	if dir == "" {
 		dir = control.Dir()
 	}
-	if dir == "" || dir == noControl {
+	if dir == "" || dir == noControl || volbackup.Is(v.image) { // whose socket would be taken for that of its volume
 		return nil
 	}
 	source := v.source()

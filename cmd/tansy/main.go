@@ -59,6 +59,7 @@ func init() { // not in the declaration, for completion prints them
 		{"mkfs", "make a new volume", mkfs, ""},
 		{"grow", "have a volume use what its device became larger by", grow, ""},
 		{"backup", "keep the state of a volume, in a folder of such states", backup, ""},
+		{"receive", "keep a backup that comes from another machine", receive, ""},
 		{"restore", "make a volume of a backup", restore, ""},
 		{"check", "verify every invariant of a volume", check, ""},
 		{"repair", "mend a damaged volume, with a way back", repair, ""},

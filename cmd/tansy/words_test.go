@@ -176,7 +176,7 @@ func TestWrongArguments(t *testing.T) {
 
 		{"serve --volum V", 2, "tansy serve: there is no flag --volum: did you mean --volume?"},
 		{"serve --max-conections 3", 2, "tansy serve: there is no flag --max-conections: did you mean --max-connections?"},
-		{"serve -q", 2, "tansy serve: there is no flag -q: tansy backup, tansy restore, tansy check and tansy trim have it"},
+		{"serve -q", 2, "tansy serve: there is no flag -q: tansy backup, tansy receive, tansy restore, tansy check"},
 		{"serve --force", 2, "tansy serve: there is no flag --force: tansy mkfs and tansy restore have it"},
 		{"serve --listen nowhere", 2, `tansy serve: --listen "nowhere": the port is missing: give nowhere:PORT`},
 		{"serve --listen ::1", 2, `tansy serve: --listen "::1": the port is missing: give [::1]:PORT`},

@@ -45,6 +45,7 @@ type inline struct {
 	// inline procedures like all others.
 	woke time.Time // when the calls at hand came
 	ran  bool      // an inline procedure since then
+	slow bool      // the last ones took longer than slowInline
 	shy  int       // calls left of this
 }
 
@@ -391,11 +392,25 @@ func (c *conn) flush() {
 	if c.batch == nil || len(c.batch.b) == 0 {
 		return
 	}
-	if c.ran && time.Since(c.woke) > slowInline && c.s.turns.Waiting() == 0 {
-		c.shy = shyCalls
+	if c.ran {
+		took := time.Since(c.woke)
+		c.ranFor(took, took > slowInline && c.s.turns.Waiting() > 0)
 	}
 	c.sendBatch(nil)
 	c.ran = false
+}
+
+// ranFor notes how long inline calls that came together took. Twice in succession shows that they wait. Once may be by
+// chance: where clients run on the same processors, the system takes those from the server now and then. To be crowded
+// is no fault of the calls.
+func (c *conn) ranFor(took time.Duration, crowded bool) {
+	slow := took > slowInline && !crowded
+	if slow && c.slow {
+		c.shy = shyCalls
+	}
+	if c.slow = slow; slow {
+		c.woke = time.Now() // what came with them is judged by itself
+	}
 }
 
 // sendBatch sends the batch, and data behind it. When more than maxQueued is on its

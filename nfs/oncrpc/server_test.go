@@ -612,11 +612,17 @@ func TestShutdownStalled(t *testing.T) {
 // TestInlineThatWaits: an inline procedure that waits for another call must not
 // keep that call from being read for ever after: the connection learns.
 func TestInlineThatWaits(t *testing.T) {
-	wait := make(chan struct{})
+	wait, over := make(chan struct{}), make(chan struct{})
 	s := NewServer(Config{Log: quiet, Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
 		NullProc,
 		{Name: "SLEEP", Inline: true, Serve: func(*Call) Accept { time.Sleep(2 * slowInline); return Success }},
-		{Name: "WAIT", Inline: true, Serve: func(*Call) Accept { <-wait; return Success }},
+		{Name: "WAIT", Inline: true, Serve: func(*Call) Accept {
+			select {
+			case <-wait:
+			case <-over:
+			}
+			return Success
+		}},
 		{Name: "GO", Inline: true, Serve: func(*Call) Accept { wait <- struct{}{}; return Success }},
 	}}}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -625,10 +631,39 @@ func TestInlineThatWaits(t *testing.T) {
 	}
 	go s.Serve(l)
 	defer s.Shutdown(context.Background())
-	p := connect(t, l.Addr().String())
-	p.send(mark(callBytes(1, 1, nil)))
-	p.receive()
+	defer close(over)
+	p := connectBriefly(t, l.Addr().String())
+	for range 2 { // once might be by chance
+		p.send(mark(callBytes(1, 1, nil)))
+		p.receive()
+	}
 	p.send(append(mark(callBytes(2, 2, nil)), mark(callBytes(3, 3, nil))...))
 	p.receive()
 	p.receive()
+}
+
+// TestShy: inline calls are run like all others for a while when they took long twice in succession, not when they did
+// once, and not while others wait for the processors.
+func TestShy(t *testing.T) {
+	const long, short, crowded = 2 * slowInline, slowInline, true
+	var c conn
+	for i, x := range []struct {
+		took    time.Duration
+		crowded bool
+		shy     bool
+	}{
+		{long, !crowded, false}, {short, !crowded, false}, {long, !crowded, false}, {long, crowded, false},
+		{long, !crowded, false}, {long, !crowded, true}, {long, !crowded, true}, {short, !crowded, false},
+		{long, !crowded, false}, {short, !crowded, false},
+	} {
+		c.shy = 0
+		before := time.Now()
+		c.woke = before.Add(-x.took)
+		if c.ranFor(x.took, x.crowded); (c.shy == shyCalls) != x.shy {
+			t.Errorf("step %d: %d calls are run like others", i, c.shy)
+		}
+		if slow := x.took == long && !x.crowded; slow == c.woke.Before(before) {
+			t.Errorf("step %d: what came with these calls is judged from %v on", i, c.woke.Sub(before))
+		}
+	}
 }

@@ -12,6 +12,9 @@
 //	Folder       backups of one volume, each in a file: Backup adds one, Prune takes some away
 //	Chain        a backup with those that it adds to, as a read-only disk
 //	Restore      makes a volume of a Chain or a Stream, its superblock last
+//	HaveOf       tells what a Folder has, so that Write leaves that out of what is sent to it
+//	Receive      takes that in, and keeps what came before an interruption
+//	RestoreFiles makes a new volume, of another size, with the files of a Chain
 //	Verify       reads all of a file
 //
 // A file is written once, from its beginning to its end, and has its name when it is durable. What it is, and where its

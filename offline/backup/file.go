@@ -23,6 +23,7 @@ type file struct {
 	bytes    uint64
 	end      ending
 	segments []span
+	part     bool  // the end never came
 	flaw     error // what is damaged of what tells where the parts lie; nil: nothing
 
 	mu    sync.Mutex
@@ -156,7 +157,7 @@ func (f *file) contents(e entry, place uint64, b []byte) error {
 	if err == nil && crc(b) != e.sum {
 		err = fmt.Errorf("%w: the checksum of this block is wrong", ErrDamaged)
 	}
-	if unreadableSpot(err) {
+	if unreadableSpot(err) || errors.Is(err, io.EOF) { // or it was cut
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if err != nil {

@@ -49,10 +49,23 @@ func Is(path string) bool {
 	defer f.Close()
 	b := make([]byte, disk.BlockSize)
 	n, _ := f.ReadAt(b, 0)
-	if why, _ := superblockformat.Decode(&dbytes.Bytes{Data: b}); why == 0 { // somebody calls his volume so
-		return false
+	if strings.HasPrefix(string(b[:n]), headerMagic) {
+		return true
 	}
-	return named || strings.HasPrefix(string(b[:n]), headerMagic)
+	return named && !superblocked(f, st.Size())
+}
+
+// superblocked tells whether a file of so many bytes begins or ends with a superblock: somebody calls his volume so.
+func superblocked(f *os.File, size int64) bool {
+	b := make([]byte, disk.BlockSize)
+	for _, at := range []int64{0, size/disk.BlockSize*disk.BlockSize - disk.BlockSize} {
+		if _, err := f.ReadAt(b, at); err == nil {
+			if why, _ := superblockformat.Decode(&dbytes.Bytes{Data: b}); why == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // filesIn are the names of the files of backups in a folder, in order.
@@ -249,11 +262,15 @@ func (x *Folder) claim() error {
 	if errors.Is(unix.Flock(int(x.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
 		return fmt.Errorf("%s: %w", x.path, ErrBusy)
 	}
-	left, err := filepath.Glob(filepath.Join(escaped(x.path), "*"+Suffix+unfinished))
-	for _, l := range left {
-		err = errors.Join(err, os.Remove(l))
+	var all error
+	for _, end := range []string{Suffix, partEnd} {
+		left, err := filepath.Glob(filepath.Join(escaped(x.path), "*"+end+unfinished))
+		for _, l := range left {
+			err = errors.Join(err, os.Remove(l))
+		}
+		all = errors.Join(all, err)
 	}
-	return err
+	return all
 }
 
 // escaped is a path as a pattern that matches it.
@@ -328,7 +345,7 @@ func (x *Folder) same(d disk.Disk, all []Listed) error {
 func (x *Folder) name(when time.Time) string {
 	base := filepath.Join(x.path, when.UTC().Format(nameLayout))
 	path := base + Suffix
-	for i := 2; exists(path); i++ {
+	for i := 2; exists(path) || exists(partOf(path)); i++ {
 		path = fmt.Sprintf("%s.%d%s", base, i, Suffix)
 	}
 	return path

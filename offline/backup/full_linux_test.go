@@ -13,6 +13,28 @@ import (
 	"tansy/test/kit/hosttest"
 )
 
+// Where a folder elsewhere is full, what came is kept, and what there was; with room, the rest comes.
+func TestReceiveFull(t *testing.T) {
+	at := hosttest.Mount(t, "tmpfs", 8<<20)
+	folder, d := filepath.Join(at, "to"), big(t)
+	if _, got, err := receive(folder, sent(t, rest(t, d), have(t, folder))); !errors.Is(err, syscall.ENOSPC) || !got.Kept {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if err := syscall.Mount("tmpfs", at, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	path, got, err := receive(folder, sent(t, rest(t, d), have(t, folder)))
+	if err != nil || got.Parts != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	c := chain(t, path)
+	clean(t, path, deviceIn(t, c))
+	sameTree(t, path, treeOf(t, d), treeOf(t, deviceIn(t, c)))
+	if err := c.Close(); err != nil { // the file system is unmounted before the end of the test
+		t.Fatal(err)
+	}
+}
+
 // Where the folder's file system is full, nothing of a backup is left, and the one before is whole; so it is where a
 // prune finds no room.
 func TestFolderFull(t *testing.T) {

@@ -157,7 +157,7 @@ func (x *Folder) merge(ctx context.Context, l, child Listed, progress func(done,
 	}
 	defer newer.close()
 	err = x.put(child.Path, os.Rename, func(f *os.File) error {
-		out := bufio.NewWriterSize(&paced{w: f, ctx: ctx}, atOnce)
+		out := bufio.NewWriterSize(newPaced(ctx, f, 0, false), atOnce)
 		if err := merge(out, older, newer, progress); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -8,7 +9,8 @@ import (
 )
 
 // merge writes the file of a backup that has what newer has, and what older has that newer does not tell of: with it
-// older is not needed any more. progress, unless nil, is called now and then with bytes.
+// older is not needed any more. What a part has not as it was written, and newer does not tell of, is marked as not
+// readable. progress, unless nil, is called now and then with bytes.
 func merge(w io.Writer, older, newer *file, progress func(done, total uint64)) error {
 	if newer.Parent != older.ID || newer.Volume != older.Volume || newer.Size != older.Size {
 		return fmt.Errorf("%s does not add to %s", newer.name, older.name)
@@ -76,7 +78,11 @@ func (m *merging) put(f *file, e entry, from, to uint64) error {
 			return err
 		}
 		data = m.data
-		if err := f.contents(e, place, data); err != nil {
+		err = f.contents(e, place, data)
+		if errors.Is(err, ErrDamaged) && f.part {
+			e, data, err = entry{e.block, unreadable, 0}, nil, nil
+		}
+		if err != nil {
 			return err
 		}
 	}

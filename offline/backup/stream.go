@@ -16,7 +16,12 @@ type Stream struct {
 	info Info
 	at   uint64    // blocks read
 	sums hash.Hash // of the sums of all blocks that have one
+
+	whole func() error // called behind each segment; may be nil
 }
+
+// errCut is wrapped by the error of a stream that ends too early.
+var errCut = fmt.Errorf("%w: its end is missing: it ends", ErrDamaged)
 
 // NewStream reads the header of a backup.
 func NewStream(r io.Reader) (*Stream, error) {
@@ -49,7 +54,7 @@ func (s *Stream) read(b []byte) error {
 	case errors.Is(err, io.EOF) && s.at == 0, errors.Is(err, io.ErrUnexpectedEOF) && s.at == 0:
 		return ErrNotBackup
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: it ends after %d blocks: its end is missing", ErrDamaged, s.at)
+		return fmt.Errorf("%w after %d blocks", errCut, s.at)
 	}
 	s.at++
 	return err
@@ -60,6 +65,11 @@ func (s *Stream) each(f func(e entry, data []byte) error) error {
 	if !s.info.Full() {
 		return fmt.Errorf("the backup adds to another one, which is needed, too: give the folder of both")
 	}
+	return s.walk(f)
+}
+
+// walk is each, also of a backup that adds to another.
+func (s *Stream) walk(f func(e entry, data []byte) error) error {
 	b, data := make([]byte, disk.BlockSize), make([]byte, disk.BlockSize)
 	segments, next := uint64(0), uint64(0)
 	for {
@@ -87,6 +97,11 @@ func (s *Stream) each(f func(e entry, data []byte) error) error {
 				}
 			}
 			if err := f(e, data); err != nil {
+				return err
+			}
+		}
+		if s.whole != nil {
+			if err := s.whole(); err != nil {
 				return err
 			}
 		}

@@ -19,8 +19,10 @@ import (
 // Options say how to make a backup. The zero value is fine.
 type Options struct {
 	When     time.Time                // of the state; zero: now
-	Number   uint64                   // of Info
+	Number   uint64                   // of Info; 0: 1
 	Rate     uint64                   // bytes a second at most; 0: as fast as it goes
+	Gentle   bool                     // if there is no rate: leave most of the time to others
+	Have     *Have                    // what is left out, as it is there already; nil, or Empty: nothing
 	Progress func(done, total uint64) // called now and then; may be nil
 }
 
@@ -48,8 +50,9 @@ const mostNamed = 10_000
 const atOnce = 1 << 20
 
 // Write writes a backup of the volume at rest on d (fs.AtRest) to w. If base is not nil, it is what base has not, or
-// otherwise: a backup that adds to base. Nothing may change d. A damaged block does not end the backup: it is in the
-// report, and marked in the backup. The error is one of d, of base, of w, or of ctx.
+// otherwise: a backup that adds to base. With Options.Have, and no base, it is what that has not. Nothing may change d.
+// A damaged block does not end the backup: it is in the report, and marked in the backup. The error is one of d, of
+// base, of w, or of ctx; or it wraps ErrOtherVolume.
 func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options) (Report, error) {
 	s, err := superOf(d)
 	if err != nil {
@@ -60,7 +63,7 @@ func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options
 		return Report{}, err
 	}
 	var before *source
-	info := Info{Volume: volumeend.UUID(now.super), Number: o.Number, When: o.When, Size: s.Size(),
+	info := Info{Volume: volumeend.UUID(now.super), Number: max(o.Number, 1), When: o.When, Size: s.Size(),
 		Room: s.Extent().Room()}
 	if info.When.IsZero() {
 		info.When = time.Now()
@@ -71,6 +74,12 @@ func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options
 		}
 		info.Parent = base.Info().ID
 	}
+	if o.Have != nil && !o.Have.Empty() {
+		if err := o.Have.of(s); err != nil {
+			return Report{}, err
+		}
+		info.Parent = o.Have.ID
+	}
 	_, code, _ := now.snap.Root()
 	info.Root = code
 	if _, err := rand.Read(info.ID[:]); err != nil {
@@ -79,11 +88,16 @@ func Write(ctx context.Context, w io.Writer, d disk.Disk, base *Chain, o Options
 	b := &run{device: d, released: s.Geometry().Data0(), now: now,
 		before: before, base: base, o: o, ctx: ctx, report: Report{Info: info}}
 	b.bufs = slices.Collect(slices.Chunk(make([]byte, perHead*disk.BlockSize), disk.BlockSize))
-	out := bufio.NewWriterSize(&paced{w: w, ctx: ctx, rate: o.Rate}, atOnce)
+	out := bufio.NewWriterSize(newPaced(ctx, w, o.Rate, o.Gentle), atOnce)
 	if b.w, err = newWriter(out, info); err != nil {
 		return b.report, err
 	}
-	if err = b.all(); err == nil {
+	if base == nil && !info.Full() {
+		err = b.beyond()
+	} else {
+		err = b.all()
+	}
+	if err == nil {
 		err = out.Flush()
 	}
 	b.report.Stored, b.report.Bytes = b.w.end.stored, b.w.bytes()
@@ -134,6 +148,7 @@ type run struct {
 	wanted   []uint64 // blocks to be read
 	bufs     [][]byte // for these
 	released uint64   // all data before this block
+	at       uint64   // with o.Have: all blocks before this one are told of, or the same
 }
 
 // all writes everything, in the order of the blocks.
@@ -356,7 +371,7 @@ func (b *run) store(a uint64, bufs [][]byte) error {
 // put gives an entry to the writer. Zeros need none where nothing was stored before.
 func (b *run) put(e entry, buf []byte) error {
 	switch {
-	case e.kind == stored && zero(buf) && b.base == nil:
+	case e.kind == stored && zero(buf) && b.report.Full():
 		return nil
 	case e.kind == stored && zero(buf):
 		return b.w.addGone(e.block, 1)

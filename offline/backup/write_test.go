@@ -529,7 +529,7 @@ func TestMomentLost(t *testing.T) {
 // A rate is kept: so many bytes take so long, at least.
 func TestRate(t *testing.T) {
 	var b bytes.Buffer
-	w := &paced{w: &b, ctx: context.Background(), rate: 1 << 30}
+	w := newPaced(context.Background(), &b, 1<<30, false)
 	for range 64 {
 		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 			t.Fatal(err)
@@ -541,7 +541,7 @@ func TestRate(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
 	cancel(why)
-	w = &paced{w: &b, ctx: ctx, rate: 1}
+	w = newPaced(ctx, &b, 1, false)
 	if _, err := w.Write(make([]byte, 1<<20)); !errors.Is(err, why) {
 		t.Errorf("interrupted: %v", err)
 	}

@@ -78,6 +78,9 @@ type Journal struct {
 	UnitsUsed uint64 `json:"units_used"`
 	Ring      uint64 `json:"ring"` // for the data of large groups
 	RingUsed  uint64 `json:"ring_used"`
+
+	TriedBarrier float64 `json:"tried_barrier"` // a write and its barrier, at the start; 0: not known
+	PastCache    bool    `json:"past_cache"`    // all writes go past the system's cache: that was so short
 }
 
 // Moments are those of a volume that checks and backups have open.
@@ -236,6 +239,7 @@ func (v *Source) report() Volume {
 	r.Journal = Journal{
 		Groups: j.Groups, Commits: j.Commits, Barriers: v.Device().Barriers, Units: j.Units, UnitsUsed: j.UnitsUsed,
 		Ring: j.Ring * disk.BlockSize, RingUsed: j.RingUsed * disk.BlockSize,
+		TriedBarrier: j.TriedBarrier.Seconds(), PastCache: j.PastCache,
 	}
 	r.Cache = Cache{uint64(j.CacheLimit) * disk.BlockSize, uint64(j.Cached) * disk.BlockSize, j.CacheHits, j.CacheMisses}
 	return r

@@ -57,6 +57,7 @@ func (f *fake) serve() {
 			Path: "/", Image: "v.img",
 			FS: func() (s tansyfs.Stats) {
 				s.Journal.Units, s.Journal.UnitsUsed, s.Journal.CacheHits = 512, 7, 3
+				s.Journal.TriedBarrier, s.Journal.PastCache = 20*time.Microsecond, true
 				return s
 			},
 			Space: func() (tansyfs.Stat, error) {
@@ -375,6 +376,9 @@ func TestReport(t *testing.T) {
 	}
 	if r.Volumes[0].Journal.UnitsUsed != 7 || r.Volumes[0].Space.FreeFiles != 90 || r.Volume != `<b>v\` || r.Problem != "" {
 		t.Errorf("%+v", r)
+	}
+	if j := r.Volumes[0].Journal; j.TriedBarrier != 20e-6 || !j.PastCache {
+		t.Errorf("%+v", j)
 	}
 	b, err := json.Marshal(r)
 	var back Report

@@ -103,6 +103,7 @@ var (
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	rooms       = []string{"./internal/runtime/dtxn", "./fs", "-run", "RoomBeside|RoomForAll|FreeOnHost"}
+	trials      = []string{"./internal/runtime/ddisk", "-run=Judge|Trial"}
 	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
 	sharings    = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
 	frees       = []string{"./fs/...", "-run", "Freer"}
@@ -133,6 +134,7 @@ var (
 	again         = []string{"./internal/runtime/dtxn", "./fs", "./nfs/server", "./offline/check", "-run",
 		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts = []string{"./nfs/oncrpc", "-run", "Receipt"}
+	shies    = []string{"./nfs/oncrpc", "-timeout", "1m", "-run", "TestShy|TestInlineThatWaits"}
 	sealed   = []string{"./nfs/oncrpc", "-timeout", "3m", "-failfast", "-run",
 		"TLS|Probe|Clear|TestHandshake|HalfOpen|Chain"}
 	xprtsec    = []string{"./nfs/exports", "./nfs/server", "-run", "Transports|Certificates|Useless|Xprtsec|ParseE"}
@@ -150,7 +152,11 @@ var (
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	foreseen   = []string{"./offline/crash", "-run", "Foreseen|Orders", "-seed", "1", "-timeout", "2m"}
 	noted      = []string{"./internal/runtime/notes"}
-	backups    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
+	sending    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run", "Sent|Have"}
+	gentle     = []string{"./offline/backup", "-run", "Gentle"}
+	copying    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run",
+		"RestoreFiles|Withheld"}
+	backups = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Contents|Zeros|Change|Sparse|Grown|Source|Superblock|Other|Interrupted$|Left|Released|Rate|Drill"}
 	chains = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "5m", "-failfast", "-run",
 		"Chain|Writer|Nodes|DamagedList|Refused"}

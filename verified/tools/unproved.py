@@ -26,6 +26,8 @@ ROLES = [
      {"ops/standby": ""}),
     ("mends", "a damaged volume that nobody serves (`tansy repair`), and a log without its header",
      {"offline/repair": "", "journal": "cut rebuild"}),
+    ("sends", "a backup to another machine, and what of it is there already, which is read, and compared with its codes, before that is said",
+     {"offline/backup": "have receive stream"}),
     ("restores", "a volume from a backup, which check --data then reads before anybody is told that it is there; and what a backup holds",
      {"offline/backup": ""}),
 ]

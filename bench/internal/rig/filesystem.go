@@ -17,6 +17,18 @@ func (d *Device) MakeExt4(ctx context.Context) error {
 	return err
 }
 
+// Mounted makes ext4 on the device, and mounts it on dir until Close.
+func (d *Device) Mounted(ctx context.Context, dir string) error {
+	if err := d.MakeExt4(ctx); err != nil {
+		return err
+	}
+	if err := unix.Mount(d.Node, dir, "ext4", unix.MS_NOATIME, ""); err != nil {
+		return fmt.Errorf("mount ext4: %w", err)
+	}
+	d.end = append(d.end, func() error { return Unmount(dir) })
+	return nil
+}
+
 // Unmount waits for those who still use the files: they are ending.
 func Unmount(dir string) error {
 	err := unix.Unmount(dir, 0)

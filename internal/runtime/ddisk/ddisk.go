@@ -68,6 +68,8 @@ type Disk struct {
 	barrier lockorder.Mutex[lockorder.Barrier] // one barrier at a time, so that an error of one is seen by the next
 	spare   spare
 	pace    pace
+	trial   trial
+	past    bool // all writes go past the system's cache; see Judge
 	sharing sharing
 
 	reads, shared, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
@@ -245,9 +247,11 @@ func (d *Disk) put(a uint64, bufs [][]byte) bool {
 	d.sharing.begun.Add(1)
 	defer d.sharing.ended.Add(1)
 	lockorder.Wait[lockorder.Device]()
+	wrote := d.trial.writing()
 	if err := d.d.WriteAt(a, bufs); err != nil {
 		return d.fail(err)
 	}
+	wrote()
 	d.push(a, uint64(len(bufs)))
 	return true
 }
@@ -261,8 +265,10 @@ func (d *Disk) Barrier() bool {
 	}
 	d.barriers.Add(1)
 	lockorder.Wait[lockorder.Device]()
+	began := time.Now()
 	if err := d.d.Barrier(); err != nil {
 		return d.fail(err)
 	}
+	d.trial.barred(began)
 	return !d.bad.Load()
 }

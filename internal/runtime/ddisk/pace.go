@@ -28,9 +28,10 @@ const (
 )
 
 // Pace says that writes are to reach the medium soon, but those of the blocks from a up to end, without the latter.
-// Call it before the first write.
+// Call it before the first write. It begins a trial of the device, which Judge ends.
 func (d *Disk) Pace(a, end uint64) {
 	d.pace.on, d.pace.from, d.pace.to = true, a, end
+	d.trial.on.Store(true)
 	disk.BarrierFollows(d.d, a, end)
 }
 

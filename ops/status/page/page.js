@@ -112,6 +112,7 @@ function volume(v, named) {
   const m = v.moments;
   if (m.open) add("p", `${m.open > 1 ? m.open + " checks or backups read" : "A check or a backup reads"} the volume as it was: ${bytes(m.memory)} in memory and ${bytes(m.file)} in a file are kept for that.`);
   add("p", `${count(j.commits)} commits in ${count(j.groups)} groups, ${count(j.barriers)} barriers.`);
+  if (j.tried_barrier) add("p", `A write and its barrier took ${Math.round(1e6 * j.tried_barrier)} us at the start, so writes go ${j.past_cache ? "past" : "through"} the system's cache.`);
   return all;
 }
 
