@@ -136,7 +136,7 @@ func (v *FS) roomFor(blocks uint64) bool {
 
 // fill sets the room aside, step by step.
 func (a *allocation) fill(who *Cred, off, n uint64) error {
-	v, vc := a.v, cred(new(vcred), who)
+	v, vc := a.v, a.v.cred(new(vcred), who)
 	for {
 		var c call
 		c.Make(exec.LOCAL(), 0, v.deferred, n)

@@ -96,9 +96,10 @@ func (c *call) wcc2(ino uint64) WCC {
 	return WCC{Before: c.before2.of(ino, c.Before2), After: c.after2.of(ino, c.After2)}
 }
 
-// cred makes r the caller c. Who gives a new one has it on the stack, if the verified code does not keep it.
-func cred(r *vcred, c *Cred) *vcred {
-	r.Make(c.UID, c.GID, groupsOf(c.GIDs))
+// cred makes r the caller c of a volume. Who gives a new one has it on the stack, if the verified code does not keep
+// it.
+func (v *volume) cred(r *vcred, c *Cred) *vcred {
+	r.Make(c.UID, c.GID, groupsOf(c.GIDs), &v.xattrs.lists.table)
 	return r
 }
 

@@ -23,7 +23,7 @@ func found(c *call, err error) (n Node, _ error) {
 
 // Lookup implements FileSystem.
 func (v *FS) Lookup(who *Cred, dir Handle, name []byte) (Node, error) {
-	vc, vn := cred(new(vcred), who), bytesOf(name)
+	vc, vn := v.cred(new(vcred), who), bytesOf(name)
 	var c call
 	err := v.run(&c, procLookup, func(t *txn) {
 		answers.Lookup(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, vn)
@@ -44,7 +44,7 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 		return Node{}, err
 	}
 	defer leave()
-	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
+	vc, vn, a := v.cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call // SHRINK is of an existing file, truncated to a size it had not before
 	err = w.once(&c, procCreate, id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Create(&c.Call, t, v.dirs,
@@ -59,7 +59,7 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 
 // Mkdir implements FileSystem.
 func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
-	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
+	vc, vn, a := v.cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
 	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Mkdir(&c.Call, t, v.dirs,
@@ -71,7 +71,7 @@ func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error)
 
 // Symlink implements FileSystem.
 func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
-	vc, vn, a, vt := cred(new(vcred), who), bytesOf(name), sattr(s), bytesOf(target)
+	vc, vn, a, vt := v.cred(new(vcred), who), bytesOf(name), sattr(s), bytesOf(target)
 	var c call
 	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Symlink(&c.Call, t, v.dirs,
@@ -83,7 +83,7 @@ func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []by
 
 // Mknod implements FileSystem.
 func (v *FS) Mknod(who *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
-	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
+	vc, vn, a := v.cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
 	err := v.once(&c, procMknod, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Mknod(&c.Call, t, v.dirs,
@@ -113,7 +113,7 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 		return WCC{}, err
 	}
 	defer leave()
-	vc, vn := cred(new(vcred), who), bytesOf(name)
+	vc, vn := v.cred(new(vcred), who), bytesOf(name)
 	file := w.losing(dir, name)
 	var c call
 	err = w.once(&c, p, v.id, func(t *txn, p *place) (again bool) {
@@ -132,7 +132,7 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 		return WCC{}, WCC{}, err
 	}
 	defer leave()
-	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
+	vc, fn, tn := v.cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	file := w.losing(to, toName)
 	var c call
 	err = w.once(&c, procRename, v.id, func(t *txn, p *place) (again bool) {
@@ -146,7 +146,7 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 
 // Link implements FileSystem.
 func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
-	vc, vn := cred(new(vcred), who), bytesOf(name)
+	vc, vn := v.cred(new(vcred), who), bytesOf(name)
 	var c call
 	err := v.once(&c, procLink, v.id, func(t *txn, p *place) (again bool) {
 		return oncecalls.Link(&c.Call, t, v.dirs,

@@ -25,7 +25,7 @@ func (v *FS) Getattr(h Handle) (Attr, error) {
 
 // Access implements FileSystem.
 func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, Attr, error) {
-	vc := cred(new(vcred), who)
+	vc := v.cred(new(vcred), who)
 	var c call
 	var bits uint32
 	err := v.run(&c, procAccess, func(t *txn) {
@@ -59,7 +59,7 @@ func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (_ WCC, err e
 }
 
 func (v *FS) setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
-	vc, a := cred(new(vcred), who), sattr(s)
+	vc, a := v.cred(new(vcred), who), sattr(s)
 	var g Time
 	var id *CallID // else it may be done twice
 	if guard != nil {
@@ -102,7 +102,7 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 	count = min(count, MaxIO)
 	watch := v.ahead.Watch()
 	v.ahead.Await(background.File(h), off, uint64(count))
-	vc := cred(new(vcred), who)
+	vc := v.cred(new(vcred), who)
 	var c call
 	var eof bool
 	d := idleData.Get().(*Data)
@@ -130,7 +130,7 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 		return 0, how, WCC{}, err
 	}
 	defer v.leave()
-	vc := cred(new(vcred), who)
+	vc := v.cred(new(vcred), who)
 	src := dbytes.Source(data)
 	defer src.LetGo()
 	var c call

@@ -28,7 +28,7 @@ func (v *FS) Flags(h Handle) (flags uint32, err error) {
 // unless who owns the file and changes neither FlagImmutable nor FlagAppendOnly, or is root. While a file stays
 // immutable, nobody changes its other flags.
 func (v *FS) SetFlags(who *Cred, h Handle, flags uint32) error {
-	vc := cred(new(vcred), who)
+	vc := v.cred(new(vcred), who)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
 		localcalls.SetFlags(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, flags)

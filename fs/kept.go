@@ -89,7 +89,7 @@ func (v *FS) letGo(h Handle, from uint64) error {
 
 // RemoveOpen is Keep of the file open and Remove of its name, in one transaction.
 func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, error) {
-	vc, vn := cred(new(vcred), who), bytesOf(name)
+	vc, vn := v.cred(new(vcred), who), bytesOf(name)
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
@@ -104,7 +104,7 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 func (v *FS) RenameOpen(
 	who *Cred, from Handle, fromName []byte, to Handle, toName []byte, open Handle,
 ) (WCC, WCC, error) {
-	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
+	vc, fn, tn := v.cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
@@ -119,7 +119,7 @@ func (v *FS) RenameOpen(
 func (v *FS) WhiteoutOpen(
 	who *Cred, owner uint32, from Handle, fromName []byte, to Handle, toName []byte, open Handle,
 ) error {
-	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
+	vc, fn, tn := v.cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {
@@ -133,7 +133,7 @@ func (v *FS) WhiteoutOpen(
 // Tmpfile makes a regular file that has no name and is kept (Keep). Directory dir decides where the file lies on the
 // volume, and gives it its group if dir is setgid.
 func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
-	vc, a := cred(new(vcred), who), sattr(s)
+	vc, a := v.cred(new(vcred), who), sattr(s)
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) {

@@ -44,7 +44,7 @@ func (p *page) recycle() {
 
 // Readdir implements FileSystem.
 func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim Limit) (Listing, error) {
-	vc := cred(new(vcred), who)
+	vc := v.cred(new(vcred), who)
 	var c call
 	var eof bool
 	p := uint32(procReaddir)

@@ -13,7 +13,7 @@ import (
 // entries (renameat2(2), RENAME_EXCHANGE). It takes no room. The error is ErrInval if a directory would come to lie in
 // itself or below.
 func (v *FS) Exchange(who *Cred, from Handle, fromName []byte, to Handle, toName []byte) error {
-	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
+	vc, fn, tn := v.cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
 		localcalls.Exchange(&c.Call, t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn)
@@ -24,7 +24,7 @@ func (v *FS) Exchange(who *Cred, from Handle, fromName []byte, to Handle, toName
 // (renameat2(2), RENAME_WHITEOUT). The device is the owner's, and its group that of who, or of a directory with setgid.
 // Nothing is done if both names are of one file. The error is ErrPerm if who is not root.
 func (v *FS) Whiteout(who *Cred, owner uint32, from Handle, fromName []byte, to Handle, toName []byte) error {
-	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
+	vc, fn, tn := v.cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
 		localcalls.Whiteout(&c.Call, t, v.dirs, vc, owner, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn)
@@ -35,7 +35,7 @@ func (v *FS) Whiteout(who *Cred, owner uint32, from Handle, fromName []byte, to 
 // lies in a block of the file or, with hole, in none. The end of the file counts as a hole. The error is ErrNoEnt if
 // off is not before the end, or if no data follow.
 func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
-	vc := cred(new(vcred), who)
+	vc := v.cred(new(vcred), who)
 	for {
 		var c call
 		at, found := off, false
@@ -74,7 +74,7 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) 
 		return err
 	}
 	defer leave()
-	vc := cred(new(vcred), who)
+	vc := v.cred(new(vcred), who)
 	since := w.changing(who, h)
 	defer func() { w.changed(h, since, err) }()
 	for lo < hi {

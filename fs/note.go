@@ -50,7 +50,8 @@ func withoutNotes(names []byte) []byte {
 // findXattrs finds out whether files may have extended attributes, from the size of inode 2's file. Notes, which no
 // client can ask for, take no time of calls about files.
 func (v *FS) findXattrs(size uint64) {
-	if size == 0 {
+	v.findLists(size)
+	if size <= BlockSize { // there is nothing, or a table of access lists
 		return
 	}
 	if size == attributedRoot {

@@ -16,7 +16,8 @@ import (
 type xattrState struct {
 	some atomic.Bool // some inode may have any
 	// caps counts when a file begins to get capabilities, and when it has them. 0: none has.
-	caps atomic.Uint64
+	caps  atomic.Uint64
+	lists accessLists // which lie with them
 }
 
 // capability is the attribute that gives rights to a program. It must not outlive a change of the program.

@@ -39,6 +39,7 @@ type Volume interface {
 	keeper
 	xattrer
 	flagger
+	lister
 }
 
 // Options say how to mount.

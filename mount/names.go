@@ -56,8 +56,8 @@ const privileged = unix.S_ISUID | unix.S_ISGID
 type maker func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error)
 
 // create makes a file of the caller in directory in.NodeId, by a procedure that is told in whose name, and with which
-// attributes. The group is the caller's, or that of a directory with setgid.
-func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by maker) (fs.Node, error) {
+// attributes. The group is the caller's, or that of a directory with setgid. mask is the caller's umask.
+func (f *fileSystem) create(in *fuse.InHeader, name string, mode, mask uint32, by maker) (fs.Node, error) {
 	if f.isReserved(in.NodeId, name) {
 		return fs.Node{}, fs.ErrAcces
 	}
@@ -65,7 +65,9 @@ func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by make
 	if err != nil {
 		return fs.Node{}, err
 	}
-	mode &= 0o7777
+	if mode, err = f.masked(dir, mode&0o7777, mask); err != nil {
+		return fs.Node{}, err
+	}
 	if in.Uid == fs.NoID || in.Gid == fs.NoID { // the kernel does not ask for these; the file would be root's
 		return fs.Node{}, fs.ErrInval
 	}
@@ -78,6 +80,7 @@ func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by make
 		n, err = by(c, dir, s)
 		return err
 	})
+	mode = n.Attr.Mode | mode&privileged
 	if err == nil && in.Uid != 0 && n.Attr.Mode != mode && losesBits(mode, n.Attr.Type) {
 		var w fs.WCC
 		if w, err = f.volume.Setattr(superuser, n.Handle, &fs.SetAttr{Mode: &mode}, nil); err == nil {
@@ -94,7 +97,9 @@ func losesBits(mode uint32, ty fs.Type) bool {
 
 // Mknod implements fuse.RawFileSystem.
 func (f *fileSystem) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
-	n, err := f.create(&in.InHeader, name, in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+	n, err := f.create(&in.InHeader, name, in.Mode, in.Umask, func(
+		c *fs.Cred, dir fs.Handle, s *fs.SetAttr,
+	) (fs.Node, error) {
 		if in.Mode&unix.S_IFMT == unix.S_IFREG {
 			return f.volume.Create(c, dir, []byte(name), fs.Guarded, s, 0)
 		}
@@ -119,7 +124,9 @@ func (f *fileSystem) made(n fs.Node, err error, out *fuse.EntryOut) fuse.Status 
 
 // Mkdir implements fuse.RawFileSystem.
 func (f *fileSystem) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
-	n, err := f.create(&in.InHeader, name, in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+	n, err := f.create(&in.InHeader, name, in.Mode, in.Umask, func(
+		c *fs.Cred, dir fs.Handle, s *fs.SetAttr,
+	) (fs.Node, error) {
 		return f.volume.Mkdir(c, dir, []byte(name), s)
 	})
 	return f.made(n, err, out)
@@ -129,7 +136,7 @@ func (f *fileSystem) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out
 func (f *fileSystem) Symlink(
 	_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut,
 ) fuse.Status {
-	n, err := f.create(in, name, 0o777, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+	n, err := f.create(in, name, 0o777, 0, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
 		return f.volume.Symlink(c, dir, []byte(name), s, []byte(target))
 	})
 	return f.made(n, err, out)
@@ -151,7 +158,9 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.nodes.tracked {
 		return fuse.ENOSYS
 	}
-	n, err := f.create(&in.InHeader, name, in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+	n, err := f.create(&in.InHeader, name, in.Mode, in.Umask, func(
+		c *fs.Cred, dir fs.Handle, s *fs.SetAttr,
+	) (fs.Node, error) {
 		return f.volume.Create(c, dir, []byte(name), fs.Guarded, s, 0)
 	})
 	if err == fs.ErrExist && f.shared && in.Flags&unix.O_EXCL == 0 {
@@ -168,7 +177,7 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 // Tmpfile implements fuse.RawFileSystem: a new file without a name, opened (O_TMPFILE). The volume keeps it from the
 // start.
 func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) fuse.Status {
-	n, err := f.create(&in.InHeader, "", in.Mode, f.volume.Tmpfile)
+	n, err := f.create(&in.InHeader, "", in.Mode, in.Umask, f.volume.Tmpfile)
 	if err != nil {
 		return status(err)
 	}

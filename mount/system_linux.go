@@ -40,7 +40,8 @@ func (o *Options) system(m *fuse.MountOptions) {
 	m.EnableSymlinkCaching = true
 	m.EnableLocks = o.Locks
 	m.ExtraCapabilities = fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT |
-		fuse.CAP_HANDLE_KILLPRIV_V2
+		fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_DONT_MASK
+	m.EnableAcl = !o.NoXattr
 	if o.Shared {
 		m.ExtraCapabilities |= fuse.CAP_DIRECT_IO_ALLOW_MMAP
 	}

@@ -21,7 +21,7 @@ type xattrer interface {
 }
 
 // Names that begin so are stored. Who may use them, and on files of which type, the kernel has looked at before it
-// asks; others (system: ACLs) mean more than a value, and are not there.
+// asks. Access lists are in lists.go; others (system) are not there.
 var namespaces = []string{"user.", trusted, "security."}
 
 const trusted = "trusted."
@@ -55,6 +55,13 @@ func fill(dest, b []byte) (uint32, fuse.Status) {
 
 // GetXAttr implements fuse.RawFileSystem.
 func (f *fileSystem) GetXAttr(_ <-chan struct{}, in *fuse.InHeader, name string, dest []byte) (uint32, fuse.Status) {
+	if dflt, ok := isList(name); ok {
+		b, st := f.getList(in.NodeId, dflt)
+		if st != fuse.OK {
+			return 0, st
+		}
+		return fill(dest, b)
+	}
 	h, st := f.xattr(in.NodeId, name)
 	if st != fuse.OK {
 		return 0, st
@@ -85,11 +92,18 @@ func (f *fileSystem) ListXAttr(_ <-chan struct{}, in *fuse.InHeader, dest []byte
 		}
 		names = rest
 	}
+	names, err = f.listNames(h, names)
+	if err != nil {
+		return 0, status(err)
+	}
 	return fill(dest, names)
 }
 
 // SetXAttr implements fuse.RawFileSystem.
 func (f *fileSystem) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte) fuse.Status {
+	if dflt, ok := isList(name); ok {
+		return f.setListBytes(&in.InHeader, dflt, value)
+	}
 	h, st := f.xattr(in.NodeId, name)
 	if st != fuse.OK {
 		return st
@@ -104,6 +118,9 @@ func (f *fileSystem) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, name strin
 
 // RemoveXAttr implements fuse.RawFileSystem.
 func (f *fileSystem) RemoveXAttr(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	if dflt, ok := isList(name); ok {
+		return f.setList(in, dflt, nil)
+	}
 	h, st := f.xattr(in.NodeId, name)
 	if st != fuse.OK {
 		return st

@@ -173,7 +173,7 @@ var refused = map[string]string{
 	"loop":       "an image is mounted without a loop device",
 	"allow_root": "allow_other lets all in, as the permissions of the files say",
 	"fsname":     "the table of mounts shows the volume", "subtype": "the type is fuse.tansy",
-	"acl": "there are no ACLs", "quota": "there are no quotas", "usrquota": "there are no quotas",
+	"quota": "there are no quotas", "usrquota": "there are no quotas",
 	"grpquota": "there are no quotas",
 }
 
@@ -260,7 +260,7 @@ func (m *mounting) Set(list string) error {
 			m.allowOther = true
 		case option == "noxattr":
 			m.noXattr = true
-		case option == "xattr" || option == "user_xattr":
+		case option == "xattr" || option == "user_xattr" || option == "acl":
 		case name == "cache":
 			err = m.cache.Set(value)
 		case name == "transport":

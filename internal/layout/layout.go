@@ -25,7 +25,7 @@ const (
 	Type, Mode, Links, UID, GID                       = 0, 4, 8, 12, 16             // 4 bytes each
 	Major, Minor, Flags                               = 20, 24, 28                  // 4 bytes each
 	Size, Used, Generation                            = 32, 40, 48                  // 8 bytes each
-	Nanoseconds, Padding                              = 80, 92                      // three times 4 bytes; 4 bytes
+	Nanoseconds, Marks                                = 80, 92                      // three times 4 bytes; 4 bytes
 	Verifier, Parent, Next, Shrink, Entries, Pointers = 96, 104, 112, 120, 128, 136 // 8 bytes each
 )
 

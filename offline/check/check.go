@@ -161,6 +161,7 @@ type checker struct {
 	dups  *bitset           // those that more than one place refers to
 	tab   *table            // what the inode pass learned
 	tails tails
+	lists listUse
 
 	misplaced map[uint64]uint64 // directories that lie in another one than they say
 	told      map[uint64]bool   // unreadable blocks that are reported
@@ -184,6 +185,7 @@ func newChecker(o Options) *checker {
 	return &checker{
 		opt: o, pass: "superblock",
 		misplaced: map[uint64]uint64{}, told: map[uint64]bool{}, concerns: map[int][]uint64{},
+		lists: listUse{users: map[uint32]uint64{}, there: map[uint32]bool{}},
 	}
 }
 

@@ -23,7 +23,8 @@ const (
 	flagKept   = 2 // on the list of kept files, which `parent` links
 	flagsKnown = flagOrphan | flagKept
 
-	marksKnown = 0xf0 // what chattr(1) sets: immutable, append-only, no dump, no atime
+	// what chattr(1) sets: immutable, append-only, no dump, no atime; and the numbers of access lists
+	marksKnown = 0xffff_fff0
 
 	rootIno    = 1
 	orphansIno = 2
@@ -240,6 +241,7 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 	if n.marks&^marksKnown != 0 {
 		wrong("the flags %#x, of chattr, are unknown", n.marks&^marksKnown)
 	}
+	c.hasLists(ino, n, wrong)
 	if n.flags&^flagsKnown != 0 {
 		wrong("flags %#x are unknown", n.flags&^flagsKnown)
 	}

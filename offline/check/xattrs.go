@@ -64,6 +64,8 @@ func (c *checker) xattrs() error {
 	if r == nil || r.state&stateTree != 0 { // a damaged tree was reported, and is not walked again
 		return nil
 	}
+	c.lists.lost = c.treesLost
+	defer c.listsMissing()
 	file, err := at(orphansIno)
 	if l := asLost(err); l != nil {
 		return nil
@@ -82,11 +84,16 @@ func (c *checker) xattrs() error {
 			if c.tab.get(k) != nil {
 				c.hits(k)
 			}
+			c.lists.lost = c.lists.lost || IsListBlock(k, c.geo.ninode)
 			return false, nil
 		} else if err != nil {
 			return false, err
 		}
-		if k == 0 || k == orphansIno || k >= c.geo.inodeEnd {
+		if IsListBlock(k, c.geo.ninode) {
+			c.listBlock(b, buf)
+			return false, nil
+		}
+		if k == orphansIno || k >= c.geo.inodeEnd {
 			c.problem(orphansIno, b, "there are extended attributes of inode %d, which can have none", k)
 			return false, nil
 		}

@@ -97,8 +97,8 @@ func (r *round) oneInode(ino uint64) {
 		r.fix32(ino, layout.GID, nobody, "the group, which is none, becomes nobody's")
 	}
 	r.fix32(ino, layout.Flags, n.w(layout.Flags)&(flagOrphan|flagKept), "unknown flags are cleared")
-	r.fix32(ino, layout.Padding, 0, "unused bytes become zeros")
-	for off := layout.Nanoseconds; off < layout.Padding; off += 4 {
+	r.marks(ino, ty)
+	for off := layout.Nanoseconds; off < layout.Marks; off += 4 {
 		if n.w(off) >= 1e9 {
 			r.fix32(ino, off, 0, "impossible nanoseconds become 0")
 		}

@@ -212,6 +212,9 @@ type round struct {
 
 	inodesLost, treesLost, dirsLost bool // some cannot be read
 
+	lists     map[uint32]bool // the access lists that the table has
+	listsLost bool            // some of the table cannot be read
+
 	wanted, taken bitset            // blocks that trees refer to, before and after trees were made sound
 	owner         map[uint64]uint64 // of the blocks that several claim
 	nextFree      uint64
@@ -232,7 +235,7 @@ func (r *run) round() (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	x := &round{run: r, nodes: map[uint64]*node{}, v: v}
+	x := &round{run: r, nodes: map[uint64]*node{}, v: v, lists: map[uint32]bool{}}
 	if err := x.inodes(); err != nil {
 		return false, err
 	}
@@ -243,6 +246,7 @@ func (r *run) round() (again bool, err error) {
 		return false, err
 	}
 	x.trees()
+	x.missingLists()
 	x.directories()
 	x.parents()
 	x.kept()

@@ -351,7 +351,10 @@ func (r *round) xattrsWrong(ino uint64, level int, k, b uint64) string {
 	if ino != orphansIno || level > 0 {
 		return ""
 	}
-	if k == 0 || k == orphansIno || k >= r.v.inodeEnd {
+	if check.IsListBlock(k, r.v.ninode) {
+		return r.listBlock(b)
+	}
+	if k == orphansIno || k >= r.v.inodeEnd {
 		return "it can have none"
 	}
 	data := r.v.contents(b)

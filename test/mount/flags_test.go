@@ -193,29 +193,7 @@ func TestFlags(t *testing.T) {
 }
 
 // The same list holds of ext4, which is the measure.
-func TestFlagsOfExt4(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
-	if _, err := exec.LookPath("mkfs.ext4"); err != nil {
-		t.Skip(err)
-	}
-	image, dir := filepath.Join(t.TempDir(), "image"), t.TempDir()
-	must(t, os.WriteFile(image, nil, 0o644))
-	must(t, os.Truncate(image, 32<<20))
-	if out, err := exec.Command("mkfs.ext4", "-q", image).CombinedOutput(); err != nil {
-		t.Skipf("mkfs.ext4: %v\n%s", err, out)
-	}
-	if out, err := exec.Command("mount", "-o", "loop", image, dir).CombinedOutput(); err != nil {
-		t.Skipf("no loop device, or no ext4: %v\n%s", err, out)
-	}
-	defer func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v\n%s", err, out)
-		}
-	}()
-	tried(t, dir)
-}
+func TestFlagsOfExt4(t *testing.T) { tried(t, ext4(t)) }
 
 // listed is what lsattr(1) shows of a file, without the flags that are not set.
 func listed(t *testing.T, path string) string {

@@ -116,6 +116,7 @@ var (
 	remounts    = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
 	keptFiles   = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
 	attributes  = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
+	accessLists = []string{"./fs", "-run", "AccessLists|DefaultLists|SetsLists|ManyLists"}
 	mountAttrs  = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid|Setgid"}
 	mounts      = []string{"./mount"}
 	requests    = []string{"./test/mount", "-run", "TestRequests"}

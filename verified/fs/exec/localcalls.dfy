@@ -8,6 +8,7 @@ include "../procedures/exchange.dfy"
 include "../procedures/whiteout.dfy"
 include "../procedures/xattrs.dfy"
 include "../procedures/flags.dfy"
+include "../procedures/lists.dfy"
 
 module LocalCalls {
   import opened Machine
@@ -29,7 +30,9 @@ module LocalCalls {
   import ExchangeOps
   import WhiteoutOps
   import XattrOps
+  import XattrLists
   import FlagOps
+  import ListOps
   import N = NfsState
   import L = NfsLocal
   import X = NfsXattr
@@ -363,6 +366,48 @@ module LocalCalls {
     now := N.Time(s, ns);
     call.result := FlagOps.SetFlags(txn, d, c, ino, gen, flags, s, ns);
   }
+
+  // ---- access lists ----
+
+  method Lists(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (flags: uint32, mode: uint32)
+    modifies call`result
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures call.result == 0 ==> L.ListsOk(AbsOf(d), N.Handle(ino, gen), flags, mode)
+    ensures call.result != 0 ==> L.ListsErr(AbsOf(d), N.Handle(ino, gen), call.result)
+  { call.result, flags, mode := ListOps.Lists(txn, d, ino, gen); }
+
+  method SetList(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, dflt: bool, number: uint32,
+    sets: bool, rights: uint32) returns (ghost now: N.Time)
+    modifies call`result, d.Repr()
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
+    ensures call.result == 0 ==> Sound(d) && L.SetListOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), dflt,
+      number, if sets then Some(rights) else None, now)
+    ensures call.result != 0 ==> L.SetListErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), dflt, number,
+      if sets then Some(rights) else None, call.result)
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result := ListOps.SetList(txn, d, c, ino, gen, dflt, number, sets, rights, s, ns);
+  }
+
+  // The table of access lists: what of it lies where the attributes of an inode would that is not there; and one more.
+  method Table(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64) returns (b: Bytes, empty: bool)
+    modifies call`result
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures call.result == 0 && |b.data| == 4096
+    ensures if empty then ino !in AbsOf(d).xattrs
+      else ino in AbsOf(d).xattrs && XattrLists.ListAt(b.data, 8) == AbsOf(d).xattrs[ino].list
+  {
+    b, empty := XattrOps.Spare(txn, d, ino);
+    call.result := 0;
+  }
+  method NewList(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64, name: Bytes, value: Bytes)
+    modifies call`result, d.Repr(), txn.blocks
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures call.result == 0 ==> Sound(d) && X.NewListOk(old(AbsOf(d)), AbsOf(d), ino, name.data, value.data)
+    ensures call.result != 0 ==> X.NewListErr(old(AbsOf(d)), ino, name.data, call.result)
+  { call.result := XattrOps.NewList(txn, d, ino, name, value); }
 
   // ---- what the server does of itself ----
 

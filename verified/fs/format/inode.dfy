@@ -8,7 +8,8 @@
 //  40 used u64   blocks of data in the tree, those that were cut off and still have to be freed as well
 //  48 gen u64    generation: a new one each time the inode is allocated
 //  56 atime 64 mtime 72 ctime u64 (seconds)  80 atimens 84 mtimens 88 ctimens u32 (nanoseconds)
-//  92 marks u32  what chattr(1) sets, with Linux's numbers: 16 immutable 32 append-only 64 no dump 128 no atime
+//  92 marks u32  what chattr(1) sets, with Linux's numbers: 16 immutable 32 append-only 64 no dump 128 no atime;
+//                bits 8 to 19: number of the access list; 20 to 31: of the default list
 //  96 verf u64   verifier of an exclusive CREATE
 // 104 parent u64 directories: the inode of ".."
 // 112 next u64   the orphan list

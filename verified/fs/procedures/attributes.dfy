@@ -470,9 +470,28 @@ module AttributeOps {
     InodeFormat.SetGid(ip, if dmode / 1024 % 2 == 1 then dgid else c.gid);
     InodeFormat.SetMode(ip, mode);
     SetNlink(ip, if ty == DIR then 2 else 1);
+    var dflags := GetMarks(dp);
+    var flags := Inherited(c, ty, dflags);
+    if flags != 0 { SetMarks(ip, flags); }
     InodeFormat.SetAtime(ip, s, ns);
     InodeFormat.SetMtime(ip, s, ns);
     SetCtime(ip, s, ns);
+  }
+
+  // what the mode of ip is bounded by, if directory dp has a default list
+  method InheritMode(c: Cred, dp: Bytes, ip: Bytes)
+    modifies ip
+    requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids
+    ensures Keeps(old(ip.data), ip.data)
+    ensures var m := MetaOf(old(ip.data)); MetaOf(ip.data) ==
+      WithMode(m, P.InheritedMode(WhoOf(c), m.ty, MetaOf(dp.data).marks, m.mode))
+  {
+    var dflags := GetMarks(dp);
+    var ty := GetTy(ip);
+    var mode := GetMode(ip);
+    if dflags < 1048576 { return; }
+    mode := Permissions.InheritedMode(c, ty, dflags, mode);
+    InodeFormat.SetMode(ip, mode);
   }
 
   // a directory made in a setgid directory is one itself

@@ -70,7 +70,7 @@ module CreateOps {
       if !keep { st := EXIST; }
       return;
     }
-    st := Deny(c, dir, MAYWRITE);
+    st := Deny(c, dir, MAYWRITE + MAYEXEC);
     assert st == 0 <==> C.Can(who, dn, P.EXEC + P.WRITE);
   }
   predicate EntryErr(n: N.Node, c: P.Caller, name: seq<byte>, keep: bool, st: uint32)
@@ -139,6 +139,8 @@ module CreateOps {
     ghost var m2 := MetaOf(ip.data);
     assert IsApplied(w, m1, m2, sw, now);
     assert m2 == WithAttr(m1, at);
+    InheritMode(c, dir, ip);
+    assert MetaOf(ip.data) == WithMode(WithAttr(m0, at), P.InheritedMode(w, ty, dm.marks, at.mode));
     if ty == DIR {
       InheritSetgid(dir, ip);
       SetParent(ip, dino);

@@ -31,7 +31,10 @@ module FlagOps {
     flags := 0;
     var ip: Bytes;
     st, ip := OpenHandle(txn, d, ino, gen, false);
-    if st == 0 { flags := GetMarks(ip); }
+    if st == 0 {
+      flags := GetMarks(ip);
+      flags := flags % 256;
+    }
   }
 
   // may a program change the extended attributes of a file?
@@ -54,6 +57,7 @@ module FlagOps {
   {
     var own := IsOwner(c, ip);
     var was := GetMarks(ip);
+    was := was % 256;
     var immutable, append := Fixed(ip);
     ok := own && (c.uid == 0 || ((flags / 16 % 2 == 1) == immutable && (flags / 32 % 2 == 1) == append)) &&
       (flags / 16 % 2 == 0 || !immutable || flags == was);
@@ -78,11 +82,13 @@ module FlagOps {
     assert NameTree.Fits(ino, ms[ino]);
     var may := MaySet(c, ip, flags);
     if !may { return PERM; }
-    SetMarks(ip, flags);
+    var marks := GetMarks(ip);
+    marks := marks / 256 * 256 + flags;
+    SetMarks(ip, marks);
     var ts, tns := Stamp(ip, s, ns);
     SetCtime(ip, ts, tns);
     d.PutInode(txn, ino, ip);
-    ghost var m := Marked(WithMarks(ms[ino], flags), s, ns);
+    ghost var m := Marked(WithMarks(ms[ino], marks), s, ns);
     assert d.fs.metas == ms[ino := m];
     Resizing.ChangeOk(g, ms, files, held, d.dirs, d.places, ino, m, files[ino], held[ino]);
     assert files[ino := files[ino]] == files && held[ino := held[ino]] == held;

@@ -1,6 +1,7 @@
 include "../directories/directories.dfy"
 include "../spec/nfs3.s.dfy"
-// Who may do what: the caller, the permission bits, and the legality of names.
+include "../../trusted/listtable.s.dfy"
+// Who may do what: the caller, the permission bits, access lists, and the legality of names.
 //
 // The rules are those of a Linux server. User 0 may read, write and search
 // everything. Anyone else has the class of the owner, the group or the others,
@@ -10,6 +11,8 @@ include "../spec/nfs3.s.dfy"
 module Permissions {
   import opened Machine
   import opened ByteSlice
+  import opened AccessLists
+  import opened ListTableS
   import opened InodeFormat
   import opened Directories
   import P = NfsPerm
@@ -57,18 +60,20 @@ module Permissions {
   // Most links of a file, and most sub-directories of a directory.
   const MAXLINK: uint32 := 0x7fff_ffff
 
-  // The caller: user, group, and supplementary groups as little-endian 32-bit numbers.
+  // The caller: user, group, and supplementary groups as little-endian 32-bit numbers; and the volume's access lists.
   class Cred {
     const uid: uint32
     const gid: uint32
     const gids: Bytes
-    constructor Make(uid: uint32, gid: uint32, gids: Bytes)
-      ensures this.uid == uid && this.gid == gid && this.gids == gids
-    { this.uid, this.gid, this.gids := uid, gid, gids; }
+    const lists: Table
+    constructor Make(uid: uint32, gid: uint32, gids: Bytes, lists: Table)
+      ensures this.uid == uid && this.gid == gid && this.gids == gids && this.lists == lists
+    { this.uid, this.gid, this.gids, this.lists := uid, gid, gids, lists; }
   }
 
   // the caller as a value, for specifications
-  function WhoOf(c: Cred): P.Caller reads c.gids { P.Caller(c.uid, c.gid, Numbers32(c.gids.data)) }
+  function WhoOf(c: Cred): P.Caller reads c.gids
+  { P.Caller(c.uid, c.gid, Numbers32(c.gids.data), c.lists.table) }
 
   // the little-endian 32-bit numbers in s
   function Numbers32(s: seq<byte>): (r: seq<uint32>)
@@ -87,12 +92,12 @@ module Permissions {
     Numbers32(s[4..])
   }
 
-  // the rights that mode and flags leave
+  // the rights that mode, access list, and flags leave
   predicate Unbarred(m: Meta, want: uint32) { want / 2 % 2 == 1 ==> !P.IsImmutable(m.marks) }
   predicate MayS(w: P.Caller, m: Meta, want: uint32)
-  { P.May(w, m.ty, m.mode, m.uid, m.gid, want) && Unbarred(m, want) }
+  { P.May(w, m.ty, m.mode, m.uid, m.gid, m.marks, want) && Unbarred(m, want) }
   predicate MayDataS(w: P.Caller, m: Meta, want: uint32)
-  { P.MayData(w, m.ty, m.mode, m.uid, m.gid, want) && Unbarred(m, want) }
+  { P.MayData(w, m.ty, m.mode, m.uid, m.gid, m.marks, want) && Unbarred(m, want) }
   function DenialS(m: Meta): uint32 { if P.IsImmutable(m.marks) then PERM else ACCES }
   predicate FixedS(m: Meta) { P.IsImmutable(m.marks) || P.IsAppendOnly(m.marks) }
   // may the entry of m leave the directory dm? 0, or why not
@@ -157,12 +162,90 @@ module Permissions {
     p := ClassBits(c, ip);
   }
 
+  // does p have all bits of want?
+  predicate method Covers(p: uint32, want: uint32)
+    ensures Covers(p, want) <==> P.Within(p, want)
+  {
+    (want % 2 == 0 || p % 2 == 1) && (want / 2 % 2 == 0 || p / 2 % 2 == 1) && (want / 4 % 2 == 0 || p / 4 % 2 == 1)
+  }
+
+  // What an access list says of a caller who is not the owner: `own` is the rights of the caller's entry, if there is
+  // one; else `in` tells whether a group of the caller's has one, and `some` whether one of these gives all of want.
+  method OfNamed(c: Cred, number: uint32, n: uint64, want: uint32)
+    returns (has: bool, own: uint32, found: bool, some: bool)
+    requires number in c.lists.table && n as int == |c.lists.table[number].named|
+    ensures var es, w := c.lists.table[number].named, WhoOf(c);
+      P.OfUser(es, c.uid) == (if has then Some(own) else None) &&
+      (!has ==> found == P.InSome(w, es) && some == P.SomeAllows(w, es, want))
+  {
+    ghost var es, w := c.lists.table[number].named, WhoOf(c);
+    has, own, found, some := false, 0, false, false;
+    var i: uint64 := 0;
+    assert es[0..] == es;
+    while i < n
+      invariant i <= n && !has
+      invariant P.OfUser(es, c.uid) == P.OfUser(es[i..], c.uid)
+      invariant P.InSome(w, es) == (found || P.InSome(w, es[i..]))
+      invariant P.SomeAllows(w, es, want) == (some || P.SomeAllows(w, es[i..], want))
+      decreases n - i
+    {
+      var group, id, rights := c.lists.Named(number, i);
+      assert es[i..][0] == es[i as int] && es[i..][1..] == es[i as int + 1..];
+      if !group && id == c.uid { has, own := true, rights; return; }
+      if group {
+        var mine := InGroup(c, id);
+        found := found || mine;
+        some := some || (mine && Covers(rights, want));
+      }
+      i := i + 1;
+    }
+  }
+  // what the access list of ip, which is not the caller's, allows
+  method Listed(c: Cred, ip: Bytes, number: uint32, want: uint32) returns (ok: bool)
+    requires |ip.data| == 256
+    ensures var m := MetaOf(ip.data); ok <==> P.Allows(WhoOf(c), number, m.mode, m.gid, want)
+  {
+    ghost var w, fmode, fgid := WhoOf(c), MetaOf(ip.data).mode, MetaOf(ip.data).gid;
+    assert w.lists == c.lists.table;
+    var there := c.lists.Has(number);
+    if !there { assert !P.Allows(w, number, fmode, fgid, want); return false; }
+    var mode := GetMode(ip);
+    var gid := GetGid(ip);
+    var owner, group, mask, other, masked, n := c.lists.Rights(number);
+    var has, own, found, some := OfNamed(c, number, n, want);
+    if has { return Covers(own, want) && Covers(mode / 8 % 8, want); }
+    var mine := InGroup(c, gid);
+    if mine || found { return ((mine && Covers(group, want)) || some) && Covers(mode / 8 % 8, want); }
+    ok := Covers(mode % 8, want);
+  }
+  // by mode and access list, whatever flags say
+  method Lets(c: Cred, ip: Bytes, want: uint32) returns (ok: bool)
+    requires |ip.data| == 256 && 0 <= want < 8
+    ensures var m := MetaOf(ip.data); ok <==> P.May(WhoOf(c), m.ty, m.mode, m.uid, m.gid, m.marks, want)
+  {
+    var number, listed := ListFor(c, ip);
+    if listed { ok := Listed(c, ip, number, want); return; }
+    var p := Granted(c, ip);
+    ok := Covers(p, want);
+  }
+  // is it an access list that decides for the caller?
+  method ListFor(c: Cred, ip: Bytes) returns (number: uint32, listed: bool)
+    requires |ip.data| == 256
+    ensures var m := MetaOf(ip.data);
+      number == P.AccessNumber(m.marks) && listed == P.IsListed(WhoOf(c), m.uid, m.marks)
+  {
+    var flags := GetMarks(ip);
+    number, listed := flags / 256 % 4096, false;
+    if number == 0 || c.uid == 0 { return; }
+    var u := GetUid(ip);
+    listed := c.uid != u;
+  }
+
   method May(c: Cred, ip: Bytes, want: uint32) returns (ok: bool)
     requires |ip.data| == 256 && 0 <= want < 8
     ensures ok <==> MayS(WhoOf(c), MetaOf(ip.data), want)
   {
-    var p := Granted(c, ip);
-    ok := (want % 2 == 0 || p % 2 == 1) && (want / 2 % 2 == 0 || p / 2 % 2 == 1) && (want / 4 == 0 || p / 4 == 1);
+    ok := Lets(c, ip, want);
     if ok && want / 2 % 2 == 1 {
       var flags := GetMarks(ip);
       ok := flags / 16 % 2 == 0;
@@ -260,19 +343,73 @@ module Permissions {
     ensures var m := MetaOf(ip.data); bits < 64 &&
       bits == P.AccessBits(WhoOf(c), m.ty, m.mode, m.uid, m.gid, m.marks)
   {
-    var p := Granted(c, ip);
+    var read, write, exec, change := Each(c, ip);
     var ty := GetTy(ip);
     var immutable, append := Fixed(ip);
-    var write := p / 2 % 2 == 1 && !immutable;
     bits := 0;
-    if p / 4 == 1 { bits := 1; }
+    if read { bits := 1; }
     if ty == DIR {
-      if p % 2 == 1 { bits := bits + 2; }
-      if p % 2 == 1 && write { bits := bits + 28; }
+      if exec { bits := bits + 2; }
+      if change && !immutable { bits := bits + 28; }
     } else {
-      if write { bits := bits + 12; }
-      if p % 2 == 1 { bits := bits + 32; }
+      if write && !immutable { bits := bits + 12; }
+      if exec { bits := bits + 32; }
     }
+  }
+  // each right, whatever flags say; change: to write and search
+  method Each(c: Cred, ip: Bytes) returns (read: bool, write: bool, exec: bool, change: bool)
+    requires |ip.data| == 256
+    ensures var m, w := MetaOf(ip.data), WhoOf(c); read == P.May(w, m.ty, m.mode, m.uid, m.gid, m.marks, MAYREAD) &&
+      write == P.May(w, m.ty, m.mode, m.uid, m.gid, m.marks, MAYWRITE) &&
+      exec == P.May(w, m.ty, m.mode, m.uid, m.gid, m.marks, MAYEXEC) &&
+      change == P.May(w, m.ty, m.mode, m.uid, m.gid, m.marks, MAYWRITE + MAYEXEC)
+  {
+    var number, listed := ListFor(c, ip);
+    if listed {
+      read := Listed(c, ip, number, MAYREAD);
+      write := Listed(c, ip, number, MAYWRITE);
+      exec := Listed(c, ip, number, MAYEXEC);
+      change := Listed(c, ip, number, MAYWRITE + MAYEXEC);
+      return;
+    }
+    var p := Granted(c, ip);
+    read, write, exec := p / 4 == 1, p / 2 % 2 == 1, p % 2 == 1;
+    change := write && exec;
+  }
+
+  // ---- what a new file gets from its directory's default list ----
+
+  function method Both(a: uint32, b: uint32): (r: uint32)
+    ensures r == P.Both(a, b) && r < 8
+  {
+    (if a % 2 == 1 && b % 2 == 1 then 1 else 0) + (if a / 2 % 2 == 1 && b / 2 % 2 == 1 then 2 else 0) +
+      (if a / 4 % 2 == 1 && b / 4 % 2 == 1 then 4 else 0)
+  }
+  // the numbers, as flags
+  method Inherited(c: Cred, ty: uint32, dflags: uint32) returns (flags: uint32)
+    ensures flags == P.Inherited(WhoOf(c), ty, dflags)
+  {
+    var n := dflags / 1048576 % 4096;
+    if n == 0 || ty == LNK { return 0; }
+    var there := c.lists.Has(n);
+    flags := 256 * n;
+    if there {
+      var owner, group, mask, other, masked, named := c.lists.Rights(n);
+      if !masked { flags := 0; }
+    }
+    if ty == DIR { flags := flags + 1048576 * n; }
+  }
+  // the mode
+  method InheritedMode(c: Cred, ty: uint32, dflags: uint32, mode: uint32) returns (r: uint32)
+    ensures r == P.InheritedMode(WhoOf(c), ty, dflags, mode)
+  {
+    var n := dflags / 1048576 % 4096;
+    if n == 0 || ty == LNK { return mode; }
+    var there := c.lists.Has(n);
+    if !there { return mode; }
+    var owner, group, mask, other, masked, named := c.lists.Rights(n);
+    var most := if masked then mask else group;
+    r := mode / 512 % 8 * 512 + Both(mode / 64 % 8, owner) * 64 + Both(mode / 8 % 8, most) * 8 + Both(mode % 8, other);
   }
 
   // The mode after somebody else than root changed data or owner: without setuid,

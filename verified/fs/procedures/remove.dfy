@@ -179,7 +179,7 @@ module RemoveOps {
     if !x { st := ACCES; return; }
     var found, other, hint := d.LookupHint(txn, dino, name, true);
     if found { st := EXIST; return; }
-    st := Deny(c, before, MAYWRITE);
+    st := Deny(c, before, MAYWRITE + MAYEXEC);
     assert st == 0 <==> C.Can(who, dn, P.EXEC + P.WRITE);
     if st != 0 { return; }
     var immutable, append := Fixed(ip);

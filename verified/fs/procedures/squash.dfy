@@ -17,9 +17,9 @@ module SquashOps {
   method Squash(root: bool, all: bool, anonUid: uint32, anonGid: uint32, known: bool, uid: uint32, gid: uint32,
     gids: Bytes)
       returns (u: uint32, g: uint32, gs: Bytes)
-    ensures P.Caller(u, g, Numbers32(gs.data)) ==
+    ensures P.Caller(u, g, Numbers32(gs.data), map[]) ==
       S.Squashed(S.Rule(root, all, anonUid, anonGid),
-        if known then S.Somebody(P.Caller(uid, gid, Numbers32(gids.data))) else S.Nobody)
+        if known then S.Somebody(P.Caller(uid, gid, Numbers32(gids.data), map[])) else S.Nobody)
     ensures fresh(gs)
   {
     if !known || all {

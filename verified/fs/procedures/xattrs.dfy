@@ -303,6 +303,46 @@ module XattrOps {
     assert AbsOf(d) == X.With(pre, h, X.Without(X.XattrsOf(pre, h), name.data), N.Time(s, ns));
   }
 
+  // the attributes of an inode that is not there; empty: there are none
+  method Spare(txn: Txn, d: DirFs, ino: uint64) returns (b: Bytes, empty: bool)
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures fresh(b) && |b.data| == 4096
+    ensures if empty then ino !in AbsOf(d).xattrs
+      else ino in AbsOf(d).xattrs && ListAt(b.data, 8) == AbsOf(d).xattrs[ino].list
+  {
+    b := Fetch(txn, d, ino);
+    var g := b.U64(0);
+    empty := g == 0;
+  }
+
+  // One of the table of access lists is added.
+  method NewList(txn: Txn, d: DirFs, ino: uint64, name: Bytes, value: Bytes) returns (st: uint32)
+    modifies d.Repr(), txn.blocks
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures st == 0 ==> Sound(d) && X.NewListOk(old(AbsOf(d)), AbsOf(d), ino, name.data, value.data)
+    ensures st != 0 ==> X.NewListErr(old(AbsOf(d)), ino, name.data, st)
+  {
+    Reserved(d);
+    At(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+    ghost var pre, h := AbsOf(d), N.Handle(ino, 1);
+    var named := IsNamed(name);
+    if !named { return INVAL; }
+    if OkIno(d.fs.geometry, ino) { assert ino in d.fs.metas; return EXIST; }
+    var hp := d.fs.GetInode(txn, ORPHANS, true);
+    var b := Current(txn, d, ino, 1);
+    var found, at, len := Find(b, FIRST, name);
+    if found { return EXIST; }
+    var ok, n := Build(b, 1, name, value);
+    if !ok { return NOSPC; }
+    ghost var l := X.XattrsOf(pre, h);
+    assert X.Without(l, name.data)[name.data := value.data] == l[name.data := value.data];
+    ok := Store(txn, d, ino, n);
+    if !ok { return NOSPC; }
+    st := 0;
+    assert Says(n.data) == N.Xattrs(1, l[name.data := value.data]);
+  }
+
   // What is stored for an inode goes, unless it is of a file that is there.
   method Forget(txn: Txn, d: DirFs, ino: uint64) returns (st: uint32)
     modifies d.Repr()

@@ -21,14 +21,14 @@ module Creation {
   function FirstS(c: P.Caller, dm: Meta, ty: uint32, mode: uint32, now: N.Time): N.Attr
   {
     N.Attr(mode, if ty == N.NF3DIR then 2 else 1, c.uid, if P.IsSetgid(dm.mode) then dm.gid else c.gid, now, now, now,
-      0)
+      P.Inherited(c, ty, dm.marks))
   }
   // the inode that is made
   function Born(c: P.Caller, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64,
     now: N.Time): Meta
   {
-    var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(K.Wanted(c, s)),
-      now));
+    var given := C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(K.Wanted(c, s)), now);
+    var m := WithMode(WithAttr(NewMeta(ty, gen), given), P.InheritedMode(c, ty, dm.marks, given.mode));
     if ty != N.NF3DIR then m
     else WithParent(if P.IsSetgid(dm.mode) then WithMode(m, P.AddSetgid(m.mode)) else m, dino)
   }
@@ -45,9 +45,25 @@ module Creation {
     var t := N.WithoutSize(K.Wanted(c, s));
     var a := C.Applied(c, ty, f, t, now);
     SmallMode(c, ty, f, t, now);
-    var m := a.mode;
+    var m := P.InheritedMode(c, ty, dm.marks, a.mode);
+    SmallBounded(c, ty, dm.marks, a.mode);
     assert P.AddSetgid(m) < 4096;
   }
+  lemma SmallBounded(c: P.Caller, ty: uint32, flags: uint32, mode: uint32)
+    requires mode < 4096
+    ensures P.InheritedMode(c, ty, flags, mode) < 4096
+  {
+    var n := P.DefaultNumber(flags) % 4096;
+    if n in c.lists {
+      var l := c.lists[n];
+      SmallBoth(P.OwnerRights(mode), l.owner);
+      SmallBoth(P.GroupRights(mode), if l.masked then l.mask else l.group);
+      SmallBoth(P.OtherRights(mode), l.other);
+    }
+  }
+  lemma SmallBoth(a: uint32, b: uint32)
+    ensures P.Both(a, b) < 8
+  { }
   lemma SmallMode(c: P.Caller, ty: uint32, a: N.Attr, s: N.Sattr, now: N.Time)
     requires a.mode < 4096
     ensures C.Applied(c, ty, a, s, now).mode < 4096 && C.Applied(c, ty, a, s, now).nlink == a.nlink

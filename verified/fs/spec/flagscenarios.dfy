@@ -11,7 +11,7 @@ module FlagScenarios {
   predicate Entry(f: FS, dh: Handle, name: Name, h: Handle)
   { LiveDir(f, dh) && Live(f, h) && Proper(name) && name in f.nodes[dh.ino].body.names &&
     f.nodes[dh.ino].body.names[name] == h.ino }
-  function Root(): Caller { Caller(0, 0, []) }
+  function Root(): Caller { Caller(0, 0, [], map[]) }
   function Sized(n: uint64): Sattr { OnlySize(n) }
   function Chmod(m: uint32): Sattr { Sattr(Some(m), None, None, None, DontChange, DontChange) }
   function Utimes(t: Time): Sattr { Sattr(None, None, None, None, DontChange, ClientTime(t)) }
@@ -88,7 +88,7 @@ module FlagScenarios {
     requires Is(pre, dh, 0x20) && Is(pre, h, 0) && Entry(pre, dh, name, h)
     ensures !RemoveOk(pre, post, c, dh, name, now, w) && RemoveErr(pre, c, dh, name, NFS3ERR_PERM)
     ensures Can(c, pre.nodes[dh.ino], WRITE + EXEC) == May(c, NF3DIR, pre.nodes[dh.ino].attr.mode,
-      pre.nodes[dh.ino].attr.uid, pre.nodes[dh.ino].attr.gid, WRITE + EXEC)
+      pre.nodes[dh.ino].attr.uid, pre.nodes[dh.ino].attr.gid, 0x20, WRITE + EXEC)
   { }
 
   // ---- an append-only file ----
@@ -129,7 +129,7 @@ module FlagScenarios {
     ensures SetFlagsOk(pre, post, Root(), h, 0x30, now) ==> Is(post, h, 0x30) &&
       post.nodes[h.ino].attr.ctime == Stamp(now, pre.nodes[h.ino].attr.ctime) &&
       post.nodes[h.ino].attr.mtime == pre.nodes[h.ino].attr.mtime
-    ensures var ann, eve := Caller(10, 20, []), Caller(12, 22, []);
+    ensures var ann, eve := Caller(10, 20, [], map[]), Caller(12, 22, [], map[]);
       !SetFlagsErr(pre, ann, h, 0xc0, NFS3ERR_PERM) && SetFlagsErr(pre, ann, h, 0x10, NFS3ERR_PERM) &&
       SetFlagsErr(pre, ann, h, 0x20, NFS3ERR_PERM) && SetFlagsErr(pre, eve, h, 0xc0, NFS3ERR_PERM) &&
       !SetFlagsOk(pre, post, ann, h, 0x10, now) && !SetFlagsOk(pre, post, ann, h, 0x20, now) &&
@@ -140,11 +140,12 @@ module FlagScenarios {
     requires Owned(pre, h, 0x10, 10)
     ensures !SetFlagsErr(pre, Root(), h, 0, NFS3ERR_PERM) && !SetFlagsErr(pre, Root(), h, 0x10, NFS3ERR_PERM)
     ensures SetFlagsErr(pre, Root(), h, 0x50, NFS3ERR_PERM) && !SetFlagsOk(pre, post, Root(), h, 0x50, now)
-    ensures SetFlagsErr(pre, Caller(10, 20, []), h, 0, NFS3ERR_PERM)
+    ensures SetFlagsErr(pre, Caller(10, 20, [], map[]), h, 0, NFS3ERR_PERM)
   { }
-  // A new file has none.
+  // A new file has none. (Numbers of access lists it may have.)
   lemma NewHasNone(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time)
-    ensures NewAttr(c, d, ty, mode, s, now).flags == 0
+    ensures NewAttr(c, d, ty, mode, s, now).flags % 256 == 0
+    ensures DefaultNumber(d.attr.flags) == 0 ==> NewAttr(c, d, ty, mode, s, now).flags == 0
   { }
   // No call but this one changes them.
   lemma OthersKeep(c: Caller, n: Node, s: Sattr, off: int, data: seq<byte>, td: uint64, now: Time, blocks: int)

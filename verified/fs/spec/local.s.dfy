@@ -167,7 +167,7 @@ module NfsLocal {
   // that make backups, and no atime, which no file's is ever updated for.
   ghost const NODUMP: uint32 := 64   ghost const NOATIME: uint32 := 128
   ghost const ALLFLAGS: uint32 := IMMUTABLE + APPENDONLY + NODUMP + NOATIME
-  predicate FlagsOk(f: FS, h: Handle, flags: uint32) { Live(f, h) && flags == f.nodes[h.ino].attr.flags }
+  predicate FlagsOk(f: FS, h: Handle, flags: uint32) { Live(f, h) && flags == f.nodes[h.ino].attr.flags % 256 }
   predicate FlagsErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
   // The file has these flags from now on, no others. Its ctime is now.
@@ -175,7 +175,7 @@ module NfsLocal {
   {
     Live(pre, h) && var n := pre.nodes[h.ino];
     Known(flags) && MaySetFlags(c, n.attr, flags) &&
-      post == Put(pre, h.ino, Node(SetFlagsCtime(n.attr, flags, now), n.body, n.blocks))
+      post == Put(pre, h.ino, Node(SetFlagsCtime(n.attr, n.attr.flags / 256 * 256 + flags, now), n.body, n.blocks))
   }
   predicate Known(flags: uint32) { flags <= ALLFLAGS && flags % IMMUTABLE == 0 }
   function SetFlagsCtime(a: Attr, flags: uint32, now: Time): Attr
@@ -185,12 +185,55 @@ module NfsLocal {
   {
     IsOwner(c, a.uid) && (c.uid != 0 ==> IsImmutable(flags) == IsImmutable(a.flags) &&
       IsAppendOnly(flags) == IsAppendOnly(a.flags)) &&
-    (IsImmutable(flags) && IsImmutable(a.flags) ==> flags == a.flags)
+    (IsImmutable(flags) && IsImmutable(a.flags) ==> flags == a.flags % 256)
   }
   predicate SetFlagsErr(f: FS, c: Caller, h: Handle, flags: uint32, st: uint32)
   {
     HandleErr(f, h, st) || (st == NFS3ERR_INVAL && !Known(flags)) ||
     (st == NFS3ERR_PERM && Live(f, h) && !MaySetFlags(c, f.nodes[h.ino].attr, flags))
+  }
+
+  // ---- access lists ----
+  // What they allow, and how new files get them, nfs3.s.dfy says. The numbers that a file has, and its mode
+  // (acl_get_file(3)):
+  predicate ListsOk(f: FS, h: Handle, flags: uint32, mode: uint32)
+  { Live(f, h) && flags == f.nodes[h.ino].attr.flags && mode == f.nodes[h.ino].attr.mode }
+  predicate ListsErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
+
+  // The file has the access list of that number, or, if dflt, the directory has that default list, from now on; 0: it
+  // has none. rights: those of owner, mask, and others in an access list, which are the mode's from now on (None: the
+  // mode stays). Whoever sets them and is neither root nor of the file's group loses setgid, as with SETATTR. Its ctime
+  // is now.
+  predicate SetListOk(pre: FS, post: FS, c: Caller, h: Handle, dflt: bool, number: uint32, rights: Option<uint32>,
+    now: Time)
+  {
+    Live(pre, h) && var n := pre.nodes[h.ino];
+    number <= MAXLIST && (rights.Some? ==> rights.x < 512) && MaySetList(c, n) && !n.body.Symlink? &&
+      (dflt && number != 0 ==> n.body.Dir?) &&
+      post == Put(pre, h.ino, Node(ListAttr(c, n.attr, dflt, number, rights, now), n.body, n.blocks))
+  }
+  predicate MaySetList(c: Caller, n: Node) { IsOwner(c, n.attr.uid) && !Fixed(n) }
+  function ListAttr(c: Caller, a: Attr, dflt: bool, number: uint32, rights: Option<uint32>, now: Time): Attr
+    requires number <= MAXLIST
+  {
+    Attr(if rights.None? then a.mode else ListMode(c, a.mode, a.gid, rights.x), a.nlink, a.uid, a.gid, a.atime, a.mtime,
+      Stamp(now, a.ctime), if dflt then WithDefault(a.flags, number) else WithAccess(a.flags, number))
+  }
+  function WithDefault(flags: uint32, number: uint32): uint32
+    requires number <= MAXLIST
+  { flags % 1048576 + number * 1048576 }
+  function WithAccess(flags: uint32, number: uint32): uint32
+    requires number <= MAXLIST
+  { flags / 1048576 * 1048576 + number * 256 + flags % 256 }
+  function ListMode(c: Caller, mode: uint32, gid: uint32, rights: uint32): uint32
+  { var m := mode / 512 % 8 * 512 + rights % 512; if c.uid != 0 && !InGroup(c, gid) then DropSetgid(m) else m }
+  predicate SetListErr(f: FS, c: Caller, h: Handle, dflt: bool, number: uint32, rights: Option<uint32>, st: uint32)
+  {
+    HandleErr(f, h, st) ||
+    (st == NFS3ERR_INVAL && (number > MAXLIST || (rights.Some? && rights.x >= 512))) ||
+    (Live(f, h) && var n := f.nodes[h.ino];
+      (st == NFS3ERR_INVAL && n.body.Symlink?) || (st == NFS3ERR_PERM && !MaySetList(c, n)) ||
+      (st == NFS3ERR_ACCES && dflt && number != 0 && !n.body.Dir?))
   }
 
   // ---- two names change places ----

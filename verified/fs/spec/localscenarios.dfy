@@ -5,7 +5,7 @@ module NfsLocalScenarios {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
   import opened NfsUnlink import opened NfsRename import opened NfsLocal
 
-  function Root(): Caller { Caller(0, 0, []) }
+  function Root(): Caller { Caller(0, 0, [], map[]) }
   predicate Sparse(f: FS, h: Handle)
   {
     Live(f, h) && var n := f.nodes[h.ino];

@@ -47,6 +47,7 @@
 // Constants have the names of the RFC where it has one. 4096, the bytes of a block (BLOCK), and the weights of the bits
 // of a mode stand as numbers where something is multiplied or divided by them, because the prover wants them so.
 include "../../lib/bytespec.dfy"
+include "../../lib/accesslists.dfy"
 // ---------------------------------------------------------------- 1. the volume, statuses, results
 module NfsState {
   import opened Machine
@@ -70,7 +71,8 @@ module NfsState {
 
   // What every file has (2.5, fattr3), as far as it does not follow from the rest.
   // mode: the 12 bits rwxrwxrwx with setuid 04000, setgid 02000, sticky 01000.
-  // flags: what chattr(1) sets on a local mount, with the numbers of Linux (Immutable and AppendOnly, section 3).
+  // flags: what chattr(1) sets on a local mount, with the numbers of Linux (Immutable and AppendOnly, section 3), below
+  // 256; and the numbers of the file's access lists (section 2).
   ghost const ALLMODES: uint32 := 4095                 // 07777
   datatype Attr = Attr(mode: uint32, nlink: uint32, uid: uint32, gid: uint32, atime: Time, mtime: Time, ctime: Time,
     flags: uint32)
@@ -297,9 +299,10 @@ module NfsState {
 
 // ---------------------------------------------------------------------------------- 2. permissions
 module NfsPerm {
-  import opened Machine import opened NfsState
-  // The caller (AUTH_SYS, after squashing): user, group, supplementary groups.
-  datatype Caller = Caller(uid: uint32, gid: uint32, gids: seq<uint32>)
+  import opened Machine import opened AccessLists import opened NfsState
+  // The caller (AUTH_SYS, after squashing): user, group, supplementary groups. lists is no matter of theirs: it says
+  // what the numbers of access lists mean, the same for all who call, and for as long as the volume is there.
+  datatype Caller = Caller(uid: uint32, gid: uint32, gids: seq<uint32>, lists: map<uint32, AccessList>)
 
   // The rules of a Linux server (RFC 1813, 4.4, leaves them to the server), over plain
   // values: type, mode, owner, group of the file. Rights are these, and sums of them; of a directory EXEC is the right
@@ -334,34 +337,94 @@ module NfsPerm {
   }
   predicate Within(p: uint32, want: uint32)
   { (want % 2 == 1 ==> p % 2 == 1) && (want / 2 % 2 == 1 ==> p / 2 % 2 == 1) && (want / 4 % 2 == 1 ==> p / 4 % 2 == 1) }
-  predicate May(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
-  { Within(Granted(c, ty, mode, uid, gid), want) }
+  predicate May(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, flags: uint32, want: uint32)
+  {
+    if IsListed(c, uid, flags) then Allows(c, AccessNumber(flags), mode, gid, want)
+    else Within(Granted(c, ty, mode, uid, gid), want)
+  }
+
+  // Access lists (ACLs) are those of POSIX 1003.1e, draft 17, as Linux has them. A file may have one, and a directory
+  // another beside it, its default list, which what is made in it gets. Attr.flags has their numbers; 0: there is none.
+  // Of a file with a list the mode has the rights of owner and others, and in place of the group's the mask: the most
+  // that the group, and users and groups that the list names, may have. So what the list says of owner, mask, and
+  // others counts in a default list alone.
+  ghost const MAXLIST: uint32 := 4095                  // the largest number
+  function AccessNumber(flags: uint32): uint32 { flags / 256 % 4096 }
+  function DefaultNumber(flags: uint32): uint32 { flags / 1048576 }
+  predicate IsListed(c: Caller, uid: uint32, flags: uint32) { AccessNumber(flags) != 0 && c.uid != 0 && c.uid != uid }
+
+  // The first that fits decides: the entry of the user; else those of the groups that the caller is in, the file's
+  // among them, of which one must give all that is wanted; else the rights of others. Of a list that is not there,
+  // nobody has anything.
+  predicate Allows(c: Caller, number: uint32, mode: uint32, gid: uint32, want: uint32)
+  {
+    number in c.lists && var l := c.lists[number]; var own := OfUser(l.named, c.uid);
+    if own.Some? then Within(own.x, want) && Within(GroupRights(mode), want)
+    else if InGroup(c, gid) || InSome(c, l.named) then
+      ((InGroup(c, gid) && Within(l.group, want)) || SomeAllows(c, l.named, want)) && Within(GroupRights(mode), want)
+    else Within(OtherRights(mode), want)
+  }
+  function OfUser(es: seq<Entry>, uid: uint32): Option<uint32>
+  { if es == [] then None else if !es[0].group && es[0].id == uid then Some(es[0].rights) else OfUser(es[1..], uid) }
+  predicate InSome(c: Caller, es: seq<Entry>)
+  { es != [] && ((es[0].group && InGroup(c, es[0].id)) || InSome(c, es[1..])) }
+  predicate SomeAllows(c: Caller, es: seq<Entry>, want: uint32)
+  {
+    es != [] && ((es[0].group && InGroup(c, es[0].id) && Within(es[0].rights, want)) || SomeAllows(c, es[1..], want))
+  }
+
+  // What a new file of type ty gets from its directory's default list: the list, if that has a mask (another says no
+  // more than a mode), and of the mode that it is made with what the list has as well; a directory gets the default
+  // list, too. Symbolic links get nothing.
+  function Inherited(c: Caller, ty: uint32, dflags: uint32): uint32
+  {
+    var n := DefaultNumber(dflags) % 4096;
+    if ty == NF3LNK then 0
+    else (if n in c.lists && !c.lists[n].masked then 0 else n * 256) + (if ty == NF3DIR then n * 1048576 else 0)
+  }
+  function InheritedMode(c: Caller, ty: uint32, dflags: uint32, mode: uint32): uint32
+  {
+    var n := DefaultNumber(dflags) % 4096;
+    if ty == NF3LNK || n == 0 || n !in c.lists then mode else Bounded(mode, c.lists[n])
+  }
+  function Bounded(mode: uint32, l: AccessList): uint32
+  {
+    mode / 512 % 8 * 512 + Both(OwnerRights(mode), l.owner) * 64 +
+      Both(GroupRights(mode), if l.masked then l.mask else l.group) * 8 + Both(OtherRights(mode), l.other)
+  }
+  function Both(a: uint32, b: uint32): uint32
+  {
+    (if a % 2 == 1 && b % 2 == 1 then 1 else 0) + (if a / 2 % 2 == 1 && b / 2 % 2 == 1 then 2 else 0) +
+      (if a / 4 % 2 == 1 && b / 4 % 2 == 1 then 4 else 0)
+  }
+
   // For the data of a file: its owner may always read and write. There is no OPEN in NFS, so a file that lost its
   // permission bits while it was open must go on working; the client checks ACCESS when it opens (4.4).
-  predicate MayData(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, want: uint32)
-  { c.uid == uid || May(c, ty, mode, uid, gid, want) }
+  predicate MayData(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, flags: uint32, want: uint32)
+  { c.uid == uid || May(c, ty, mode, uid, gid, flags, want) }
   // To run a program is to READ it: execute permission is enough (4.4).
-  predicate MayFetch(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32)
-  { MayData(c, ty, mode, uid, gid, READ) || May(c, ty, mode, uid, gid, EXEC) }
+  predicate MayFetch(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, flags: uint32)
+  { MayData(c, ty, mode, uid, gid, flags, READ) || May(c, ty, mode, uid, gid, flags, EXEC) }
   // In a sticky directory an entry is taken away or replaced only by root, the
   // directory's owner, or the file's owner.
   predicate StickyRefuses(c: Caller, dmode: uint32, duid: uint32, uid: uint32)
   { IsSticky(dmode) && !IsOwner(c, duid) && !IsOwner(c, uid) }
 
-  // The rights of ACCESS (3.3.4). By the mode bits; and what is immutable, nobody may change. To change a directory is
-  // to write and search it.
+  // The rights of ACCESS (3.3.4). By mode and access list; and what is immutable, nobody may change. To change a
+  // directory is to write and search it.
   ghost const ACCESS3_READ: uint32 := 1     ghost const ACCESS3_LOOKUP: uint32 := 2
   ghost const ACCESS3_MODIFY: uint32 := 4
   ghost const ACCESS3_EXTEND: uint32 := 8   ghost const ACCESS3_DELETE: uint32 := 16
   ghost const ACCESS3_EXECUTE: uint32 := 32
   function AccessBits(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32, flags: uint32): uint32
   {
-    var p := Granted(c, ty, mode, uid, gid);
-    var read, write, exec := Within(p, READ), Within(p, WRITE) && !IsImmutable(flags), Within(p, EXEC);
+    var read, exec := May(c, ty, mode, uid, gid, flags, READ), May(c, ty, mode, uid, gid, flags, EXEC);
+    var write := May(c, ty, mode, uid, gid, flags, WRITE) && !IsImmutable(flags);
+    var change := May(c, ty, mode, uid, gid, flags, WRITE + EXEC) && !IsImmutable(flags);
     (if read then ACCESS3_READ else 0) +
     if ty == NF3DIR then
       (if exec then ACCESS3_LOOKUP else 0) +
-      (if write && exec then ACCESS3_MODIFY + ACCESS3_EXTEND + ACCESS3_DELETE else 0)
+      (if change then ACCESS3_MODIFY + ACCESS3_EXTEND + ACCESS3_DELETE else 0)
     else (if write then ACCESS3_MODIFY + ACCESS3_EXTEND else 0) + (if exec then ACCESS3_EXECUTE else 0)
   }
 
@@ -389,15 +452,15 @@ module NfsCommon {
 
   // the rules of section 2 for nodes, with their flags
   predicate Can(c: Caller, n: Node, want: uint32)
-  { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, want) && (want / 2 % 2 == 1 ==> !Immutable(n)) }
+  { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, n.attr.flags, want) && (want / 2 % 2 == 1 ==> !Immutable(n)) }
   predicate CanWriteData(c: Caller, n: Node)
-  { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, WRITE) && !Immutable(n) }
+  { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, n.attr.flags, WRITE) && !Immutable(n) }
   // to take bytes of a file away, or to replace them
   predicate CanCutData(c: Caller, n: Node) { CanWriteData(c, n) && !AppendOnly(n) }
   // the status for who may not change n, or cut it
   function Denial(n: Node): uint32 { if Immutable(n) then NFS3ERR_PERM else NFS3ERR_ACCES }
   function CutDenial(n: Node): uint32 { if Fixed(n) then NFS3ERR_PERM else NFS3ERR_ACCES }
-  predicate CanFetch(c: Caller, n: Node) { MayFetch(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) }
+  predicate CanFetch(c: Caller, n: Node) { MayFetch(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, n.attr.flags) }
   // The entry of n may not be taken out of directory d, or be replaced there.
   predicate Refuses(c: Caller, d: Node, n: Node)
   { StickyRefuses(c, d.attr.mode, d.attr.uid, n.attr.uid) || Stays(d, n) }
@@ -492,7 +555,10 @@ module NfsCommon {
   predicate OnlyTouches(s: Sattr)
   { s.mode.None? && s.uid.None? && s.gid.None? && s.size.None? && !s.atime.ClientTime? && !s.mtime.ClientTime? }
   predicate SetAcces(c: Caller, ty: uint32, a: Attr, s: Sattr)
-  { s.size.Some? || s.atime.ServerTime? || s.mtime.ServerTime? ==> MayData(c, ty, a.mode, a.uid, a.gid, WRITE) }
+  {
+    s.size.Some? || s.atime.ServerTime? || s.mtime.ServerTime? ==>
+      MayData(c, ty, a.mode, a.uid, a.gid, a.flags, WRITE)
+  }
   predicate SetErr(c: Caller, ty: uint32, a: Attr, s: Sattr, st: uint32)
   { (st == NFS3ERR_PERM && !SetPerm(c, a, s)) || (st == NFS3ERR_ACCES && !SetAcces(c, ty, a, s)) }
 
@@ -758,21 +824,22 @@ module NfsMake {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
   // The attributes of a new file of type ty in directory d (3.3.8 to 3.3.11). It
   // belongs to the caller; its group is the caller's, or the directory's if that is setgid. mode: unless
-  // s has one. All three times are now, unless s has them.
+  // s has one; the directory's default list bounds it. All three times are now, unless s has them.
   //
   // Another owner or group is for root to give. From anybody else uid and gid in s are ignored, and no error (SETATTR
   // refuses what they may not set): some clients send with every new file the ids they think it will get, as macOS does
   // the directory's group, and would otherwise make none. Linux's server does the same.
   function FirstAttr(c: Caller, d: Node, ty: uint32, mode: uint32, now: Time): Attr
   { Attr(mode, if ty == NF3DIR then 2 else 1, c.uid, if IsSetgid(d.attr.mode) then d.attr.gid else c.gid, now, now,
-    now, 0) }
+    now, Inherited(c, ty, d.attr.flags)) }
   function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
   {
     // a size is of the bytes alone: nobody's are cut off here, and so setuid stays
     var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), WithoutSize(Wanted(c, s)), now);
+    var bounded := InheritedMode(c, ty, d.attr.flags, given.mode);
     // a directory made in a setgid directory is one itself
-    if ty == NF3DIR && IsSetgid(d.attr.mode) then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid,
-      given.atime, given.mtime, given.ctime, given.flags) else given
+    Attr(if ty == NF3DIR && IsSetgid(d.attr.mode) then AddSetgid(bounded) else bounded, given.nlink, given.uid,
+      given.gid, given.atime, given.mtime, given.ctime, given.flags)
   }
   // what of s counts for a new file of c
   function Wanted(c: Caller, s: Sattr): Sattr { if c.uid == 0 then WithoutNobody(s) else WithoutIds(s) }

@@ -21,10 +21,10 @@ module ScenarioV {
     forall c: byte | c != 0 && c != 46 && c != 47 ensures Proper(L(c)) { assert L(c)[0] == c && |L(c)| == 1; }
   }
   // ann and bob share the group 20
-  function Root(): Caller { Caller(0, 0, []) }
-  function Ann(): Caller { Caller(10, 20, [30]) }
-  function Bob(): Caller { Caller(11, 21, [20]) }
-  function Eve(): Caller { Caller(12, 22, []) }
+  function Root(): Caller { Caller(0, 0, [], map[]) }
+  function Ann(): Caller { Caller(10, 20, [30], map[]) }
+  function Bob(): Caller { Caller(11, 21, [20], map[]) }
+  function Eve(): Caller { Caller(12, 22, [], map[]) }
 
   function Now(): Time { Time(9, 5) }
   function Of(mode: uint32, nlink: uint32, uid: uint32, gid: uint32): Attr
@@ -128,7 +128,7 @@ module ScenarioAttrs {
   lemma NobodysFile(post: FS, a: Fattr, w: Wcc)
     ensures GetattrOk(Owned(NOID, 20), H(3), a) ==> a.uid == 65534 && a.gid == 20
     ensures GetattrOk(Owned(10, NOID), H(3), a) ==> a.uid == 10 && a.gid == 65534
-    ensures var c := Caller(65534, 65534, []);
+    ensures var c := Caller(65534, 65534, [], map[]);
       SetattrErr(Owned(NOID, NOID), c, H(3), Mode(384), None, NFS3ERR_PERM) &&
       !SetattrOk(Owned(NOID, NOID), post, c, H(3), Mode(384), None, Now(), w)
   { }

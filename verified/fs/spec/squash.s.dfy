@@ -7,6 +7,8 @@ module NfsSquash {
   import opened NfsState
   import opened NfsPerm
 
+  // What access lists say is the volume's matter, and no part of a claim: claims have no lists here.
+  //
   // The credentials of a call (RFC 5531): AUTH_NONE says nothing, AUTH_SYS a user, a
   // group and supplementary groups, which the server may have replaced by its own list of them.
   datatype Claim = Nobody | Somebody(who: Caller)
@@ -16,8 +18,8 @@ module NfsSquash {
 
   function Squashed(r: Rule, c: Claim): Caller
   {
-    if c.Nobody? || r.squashAll then Caller(r.anonUid, r.anonGid, [])
-    else Caller(SquashedUser(r, c.who.uid), SquashedGroup(r, c.who.gid), SquashedGroups(r, c.who.gids))
+    if c.Nobody? || r.squashAll then Caller(r.anonUid, r.anonGid, [], map[])
+    else Caller(SquashedUser(r, c.who.uid), SquashedGroup(r, c.who.gid), SquashedGroups(r, c.who.gids), c.who.lists)
   }
   // Who says to be NOID is anonymous, whatever the rule.
   function SquashedUser(r: Rule, u: uint32): uint32 { if u == NOID || (r.squashRoot && u == 0) then r.anonUid else u }

@@ -58,7 +58,7 @@ module SquashFacts {
   // all_squash: everybody is the same, in no other group, whatever they say.
   lemma AllAreOne(r: Rule, c: Claim)
     requires r.squashAll
-    ensures Squashed(r, c) == Squashed(r, Nobody) == Caller(r.anonUid, r.anonGid, [])
+    ensures Squashed(r, c) == Squashed(r, Nobody) == Caller(r.anonUid, r.anonGid, [], map[])
   { }
   // root_squash takes nothing from anybody but root: others stay who they say they are.
   lemma OthersStay(r: Rule, w: Caller)
@@ -84,13 +84,14 @@ module SquashFacts {
 
   lemma Cases()
     ensures var r := Rule(true, false, 100, 200);
-      Squashed(r, Nobody) == Caller(100, 200, []) && Squashed(r, Somebody(Caller(0, 0, []))) == Caller(100, 200, []) &&
-      Squashed(r, Somebody(Caller(0, 5, [6]))) == Caller(100, 5, [6]) &&
-        Squashed(r, Somebody(Caller(5, 0, [6, 0]))) == Caller(5, 200, [6, 200]) &&
-      Squashed(r, Somebody(Caller(5, 6, [7]))) == Caller(5, 6, [7])
-    ensures Squashed(Rule(false, false, 100, 200), Somebody(Caller(0, 0, [0]))) == Caller(0, 0, [0]) &&
-      Squashed(Rule(false, false, 100, 200), Nobody) == Caller(100, 200, [])
-    ensures Squashed(Rule(false, true, 100, 200), Somebody(Caller(7, 8, [9]))) == Caller(100, 200, [])
+      Squashed(r, Nobody) == Caller(100, 200, [], map[]) &&
+      Squashed(r, Somebody(Caller(0, 0, [], map[]))) == Caller(100, 200, [], map[]) &&
+      Squashed(r, Somebody(Caller(0, 5, [6], map[]))) == Caller(100, 5, [6], map[]) &&
+        Squashed(r, Somebody(Caller(5, 0, [6, 0], map[]))) == Caller(5, 200, [6, 200], map[]) &&
+      Squashed(r, Somebody(Caller(5, 6, [7], map[]))) == Caller(5, 6, [7], map[])
+    ensures Squashed(Rule(false, false, 100, 200), Somebody(Caller(0, 0, [0], map[]))) == Caller(0, 0, [0], map[]) &&
+      Squashed(Rule(false, false, 100, 200), Nobody) == Caller(100, 200, [], map[])
+    ensures Squashed(Rule(false, true, 100, 200), Somebody(Caller(7, 8, [9], map[]))) == Caller(100, 200, [], map[])
   {
     var r := Rule(true, false, 100, 200);
     Two(r, 6, 0);
@@ -100,11 +101,12 @@ module SquashFacts {
   }
   // 2^32 - 1, as a user, a group, and among the groups, also where root is root
   lemma NobodysCases()
-    ensures var r := Rule(true, false, 100, 200); Squashed(r, Somebody(Caller(NOID, NOID, [6, NOID]))) ==
-      Caller(100, 200, [6]) &&
-      Squashed(r, Somebody(Caller(5, 6, [NOID, 0]))) == Caller(5, 6, [200])
-    ensures var r := Rule(false, false, 100, 200); Squashed(r, Somebody(Caller(NOID, 5, []))) == Caller(100, 5, []) &&
-      Squashed(r, Somebody(Caller(0, NOID, [NOID, 0]))) == Caller(0, 200, [0])
+    ensures var r := Rule(true, false, 100, 200); Squashed(r, Somebody(Caller(NOID, NOID, [6, NOID], map[]))) ==
+      Caller(100, 200, [6], map[]) &&
+      Squashed(r, Somebody(Caller(5, 6, [NOID, 0], map[]))) == Caller(5, 6, [200], map[])
+    ensures var r := Rule(false, false, 100, 200);
+      Squashed(r, Somebody(Caller(NOID, 5, [], map[]))) == Caller(100, 5, [], map[]) &&
+      Squashed(r, Somebody(Caller(0, NOID, [NOID, 0], map[]))) == Caller(0, 200, [0], map[])
   {
     Two(Rule(true, false, 100, 200), 6, NOID);
     Two(Rule(true, false, 100, 200), NOID, 0);

@@ -84,6 +84,19 @@ module NfsXattr {
   predicate MayHave(f: FS, h: Handle) { Live(f, h) && !Fixed(f.nodes[h.ino]) }
   predicate FixedErr(f: FS, h: Handle, st: uint32) { st == NFS3ERR_PERM && Live(f, h) && Fixed(f.nodes[h.ino]) }
 
+  // The table of access lists lies where the attributes of inodes would lie that are not there: number i of them has
+  // some of its lists, each under a name of its own. What is there, stays.
+  predicate NewListOk(pre: FS, post: FS, i: uint64, name: Name, value: seq<byte>)
+  {
+    i !in pre.nodes && var l := XattrsOf(pre, Handle(i, 1));
+    name !in l && post == FS(pre.nodes, pre.gens, pre.xattrs[i := Xattrs(1, l[name := value])])
+  }
+  predicate NewListErr(pre: FS, i: uint64, name: Name, st: uint32)
+  {
+    (st == NFS3ERR_INVAL && !Named(name)) || (st == NFS3ERR_EXIST && (i in pre.gens ||
+      name in XattrsOf(pre, Handle(i, 1)))) || Full(st)
+  }
+
   // What the server does of itself: what was set for a file that is gone goes, too, and gives its block back.
   predicate ForgetOk(pre: FS, post: FS, i: uint64)
   {

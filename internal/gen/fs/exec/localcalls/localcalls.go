@@ -11,6 +11,7 @@ import (
 	fileops "tansy/internal/gen/fs/procedures/fileops"
 	flagops "tansy/internal/gen/fs/procedures/flagops"
 	keptops "tansy/internal/gen/fs/procedures/keptops"
+	listops "tansy/internal/gen/fs/procedures/listops"
 	localops "tansy/internal/gen/fs/procedures/localops"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
@@ -561,6 +562,62 @@ func SetFlags(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissi
 	out3 = flagops.SetFlags(txn, d, c, ino, gen, flags, s, ns)
 	call.Result = out3
 	return
+}
+func Lists(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, uint32) {
+	var flags uint32 = 0
+	var _ = flags
+	var mode uint32 = 0
+	var _ = mode
+	var out1 uint32
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	var out3 uint32
+	var _ = out3
+	out1, out2, out3 = listops.Lists(txn, d, ino, gen)
+	call.Result = out1
+	flags = out2
+	mode = out3
+	return flags, mode
+}
+func SetList(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dflt bool, number uint32, sets bool, rights uint32) {
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	out3 = listops.SetList(txn, d, c, ino, gen, dflt, number, sets, rights, s, ns)
+	call.Result = out3
+	return
+}
+func Table(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, bool) {
+	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = b
+	var empty bool = false
+	var _ = empty
+	var out1 *dbytes.Bytes
+	var _ = out1
+	var out2 bool
+	var _ = out2
+	out1, out2 = xattrops.Spare(txn, d, ino)
+	b = out1
+	empty = out2
+	call.Result = uint32(0)
+	return b, empty
+}
+func NewList(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64, name *dbytes.Bytes, value *dbytes.Bytes) {
+	var out1 uint32
+	var _ = out1
+	out1 = xattrops.NewList(txn, d, ino, name, value)
+	call.Result = out1
 }
 func ForgetXattrs(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
 	var out1 uint32

@@ -588,9 +588,52 @@ func InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint
 		}
 		return uint32(1)
 	}())
+	var dflags uint32
+	var _ = dflags
+	var out4 uint32
+	var _ = out4
+	out4 = inodeformat.GetMarks(dp)
+	dflags = out4
+	var flags uint32
+	var _ = flags
+	var out5 uint32
+	var _ = out5
+	out5 = permissions.Inherited(c, ty, dflags)
+	flags = out5
+	if flags != uint32(0) {
+		inodeformat.SetMarks(ip, flags)
+	}
 	inodeformat.SetAtime(ip, s, ns)
 	inodeformat.SetMtime(ip, s, ns)
 	inodeformat.SetCtime(ip, s, ns)
+}
+func InheritMode(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) {
+	var dflags uint32
+	var _ = dflags
+	var out1 uint32
+	var _ = out1
+	out1 = inodeformat.GetMarks(dp)
+	dflags = out1
+	var ty uint32
+	var _ = ty
+	var out2 uint32
+	var _ = out2
+	out2 = inodeformat.GetTy(ip)
+	ty = out2
+	var mode uint32
+	var _ = mode
+	var out3 uint32
+	var _ = out3
+	out3 = inodeformat.GetMode(ip)
+	mode = out3
+	if dflags < uint32(1048576) {
+		return
+	}
+	var out4 uint32
+	var _ = out4
+	out4 = permissions.InheritedMode(c, ty, dflags, mode)
+	mode = out4
+	inodeformat.SetMode(ip, mode)
 }
 func InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
 	var dmode uint32

@@ -99,7 +99,7 @@ func Vacant(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	}
 	var out9 uint32
 	var _ = out9
-	out9 = permissions.Deny(c, dir, permissions.MAYWRITE())
+	out9 = permissions.Deny(c, dir, permissions.MAYWRITE()+permissions.MAYEXEC())
 	st = out9
 	return st, dir, found, ino, hint
 }
@@ -147,6 +147,7 @@ func FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.
 	t = out2
 	attributeops.InitAttr(c, dir, ip, mode, s, ns)
 	attributeops.Apply(c, ip, t, s, ns)
+	attributeops.InheritMode(c, dir, ip)
 	if ty == permissions.DIR() {
 		attributeops.InheritSetgid(dir, ip)
 		inodeformat.SetParent(ip, dino)

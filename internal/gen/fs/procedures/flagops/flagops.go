@@ -33,6 +33,7 @@ func Flags(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32,
 		var _ = out3
 		out3 = inodeformat.GetMarks(ip)
 		flags = out3
+		flags = flags % uint32(256)
 	}
 	return st, flags
 }
@@ -82,6 +83,7 @@ func MaySet(c *permissions.Cred, ip *dbytes.Bytes, flags uint32) bool {
 	var _ = out2
 	out2 = inodeformat.GetMarks(ip)
 	was = out2
+	was = was % uint32(256)
 	var immutable bool
 	var _ = immutable
 	var append_2 bool
@@ -125,18 +127,25 @@ func SetFlags(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint
 		st = permissions.PERM()
 		return st
 	}
-	inodeformat.SetMarks(ip, flags)
+	var marks uint32
+	var _ = marks
+	var out4 uint32
+	var _ = out4
+	out4 = inodeformat.GetMarks(ip)
+	marks = out4
+	marks = marks/uint32(256)*uint32(256) + flags
+	inodeformat.SetMarks(ip, marks)
 	var ts uint64
 	var _ = ts
 	var tns uint32
 	var _ = tns
-	var out4 uint64
-	var _ = out4
-	var out5 uint32
+	var out5 uint64
 	var _ = out5
-	out4, out5 = attributechanges.Stamp(ip, s, ns)
-	ts = out4
-	tns = out5
+	var out6 uint32
+	var _ = out6
+	out5, out6 = attributechanges.Stamp(ip, s, ns)
+	ts = out5
+	tns = out6
 	inodeformat.SetCtime(ip, ts, tns)
 	d.PutInode(txn, ino, ip)
 	return st

@@ -6,13 +6,15 @@ import (
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	dbytes "tansy/internal/runtime/dbytes"
+	listtable "tansy/internal/runtime/listtable"
 )
 
 // Definition of class Cred
 type Cred struct {
-	Uid  uint32
-	Gid  uint32
-	Gids *dbytes.Bytes
+	Uid   uint32
+	Gid   uint32
+	Gids  *dbytes.Bytes
+	Lists *listtable.Table
 }
 
 func New_Cred_() *Cred {
@@ -21,6 +23,7 @@ func New_Cred_() *Cred {
 	_this.Uid = 0
 	_this.Gid = 0
 	_this.Gids = (*dbytes.Bytes)(nil)
+	_this.Lists = (*listtable.Table)(nil)
 	return &_this
 }
 
@@ -51,8 +54,8 @@ func (_this type_Cred_) Default() interface{} {
 func (_this type_Cred_) String() string {
 	return "permissions.Cred"
 }
-func (_this *Cred) Make(uid uint32, gid uint32, gids *dbytes.Bytes) {
-	_this.Uid, _this.Gid, _this.Gids = uid, gid, gids
+func (_this *Cred) Make(uid uint32, gid uint32, gids *dbytes.Bytes, lists *listtable.Table) {
+	_this.Uid, _this.Gid, _this.Gids, _this.Lists = uid, gid, gids, lists
 }
 
 // End of class Cred
@@ -241,16 +244,212 @@ func Granted(c *Cred, ip *dbytes.Bytes) uint32 {
 	p = out3
 	return p
 }
+func Covers(p uint32, want uint32) bool {
+	return (want%uint32(2) == uint32(0) || p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4)%uint32(2) == uint32(0) || p/uint32(4)%uint32(2) == uint32(1))
+}
+func OfNamed(c *Cred, number uint32, n uint64, want uint32) (bool, uint32, bool, bool) {
+	var has bool = false
+	var _ = has
+	var own uint32 = 0
+	var _ = own
+	var found bool = false
+	var _ = found
+	var some bool = false
+	var _ = some
+	has, own, found, some = false, uint32(0), false, false
+	var i uint64
+	var _ = i
+	i = uint64(0)
+	for i < n {
+		var group bool
+		var _ = group
+		var id uint32
+		var _ = id
+		var rights uint32
+		var _ = rights
+		var out1 bool
+		var _ = out1
+		var out2 uint32
+		var _ = out2
+		var out3 uint32
+		var _ = out3
+		out1, out2, out3 = c.Lists.Named(number, i)
+		group = out1
+		id = out2
+		rights = out3
+		if !group && id == c.Uid {
+			has, own = true, rights
+			return has, own, found, some
+		}
+		if group {
+			var mine bool
+			var _ = mine
+			var out4 bool
+			var _ = out4
+			out4 = InGroup(c, id)
+			mine = out4
+			found = found || mine
+			some = some || mine && Covers(rights, want)
+		}
+		i = i + uint64(1)
+	}
+	return has, own, found, some
+}
+func Listed(c *Cred, ip *dbytes.Bytes, number uint32, want uint32) bool {
+	var ok bool = false
+	var _ = ok
+	var there bool
+	var _ = there
+	var out1 bool
+	var _ = out1
+	out1 = c.Lists.Has(number)
+	there = out1
+	if !there {
+		ok = false
+		return ok
+	}
+	var mode uint32
+	var _ = mode
+	var out2 uint32
+	var _ = out2
+	out2 = inodeformat.GetMode(ip)
+	mode = out2
+	var gid uint32
+	var _ = gid
+	var out3 uint32
+	var _ = out3
+	out3 = inodeformat.GetGid(ip)
+	gid = out3
+	var owner uint32
+	var _ = owner
+	var group uint32
+	var _ = group
+	var mask uint32
+	var _ = mask
+	var other uint32
+	var _ = other
+	var masked bool
+	var _ = masked
+	var n uint64
+	var _ = n
+	var out4 uint32
+	var _ = out4
+	var out5 uint32
+	var _ = out5
+	var out6 uint32
+	var _ = out6
+	var out7 uint32
+	var _ = out7
+	var out8 bool
+	var _ = out8
+	var out9 uint64
+	var _ = out9
+	out4, out5, out6, out7, out8, out9 = c.Lists.Rights(number)
+	owner = out4
+	group = out5
+	mask = out6
+	other = out7
+	masked = out8
+	n = out9
+	var has bool
+	var _ = has
+	var own uint32
+	var _ = own
+	var found bool
+	var _ = found
+	var some bool
+	var _ = some
+	var out10 bool
+	var _ = out10
+	var out11 uint32
+	var _ = out11
+	var out12 bool
+	var _ = out12
+	var out13 bool
+	var _ = out13
+	out10, out11, out12, out13 = OfNamed(c, number, n, want)
+	has = out10
+	own = out11
+	found = out12
+	some = out13
+	if has {
+		ok = Covers(own, want) && Covers(mode/uint32(8)%uint32(8), want)
+		return ok
+	}
+	var mine bool
+	var _ = mine
+	var out14 bool
+	var _ = out14
+	out14 = InGroup(c, gid)
+	mine = out14
+	if mine || found {
+		ok = (mine && Covers(group, want) || some) && Covers(mode/uint32(8)%uint32(8), want)
+		return ok
+	}
+	ok = Covers(mode%uint32(8), want)
+	return ok
+}
+func Lets(c *Cred, ip *dbytes.Bytes, want uint32) bool {
+	var ok bool = false
+	var _ = ok
+	var number uint32
+	var _ = number
+	var listed bool
+	var _ = listed
+	var out1 uint32
+	var _ = out1
+	var out2 bool
+	var _ = out2
+	out1, out2 = ListFor(c, ip)
+	number = out1
+	listed = out2
+	if listed {
+		var out3 bool
+		var _ = out3
+		out3 = Listed(c, ip, number, want)
+		ok = out3
+		return ok
+	}
+	var p uint32
+	var _ = p
+	var out4 uint32
+	var _ = out4
+	out4 = Granted(c, ip)
+	p = out4
+	ok = Covers(p, want)
+	return ok
+}
+func ListFor(c *Cred, ip *dbytes.Bytes) (uint32, bool) {
+	var number uint32 = 0
+	var _ = number
+	var listed bool = false
+	var _ = listed
+	var flags uint32
+	var _ = flags
+	var out1 uint32
+	var _ = out1
+	out1 = inodeformat.GetMarks(ip)
+	flags = out1
+	number, listed = flags/uint32(256)%uint32(4096), false
+	if number == uint32(0) || c.Uid == uint32(0) {
+		return number, listed
+	}
+	var u uint32
+	var _ = u
+	var out2 uint32
+	var _ = out2
+	out2 = inodeformat.GetUid(ip)
+	u = out2
+	listed = c.Uid != u /* dircomp */
+	return number, listed
+}
 func May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var p uint32
-	var _ = p
-	var out1 uint32
+	var out1 bool
 	var _ = out1
-	out1 = Granted(c, ip)
-	p = out1
-	ok = (want%uint32(2) == uint32(0) || p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || p/uint32(4) == uint32(1))
+	out1 = Lets(c, ip, want)
+	ok = out1
 	if ok && want/uint32(2)%uint32(2) == uint32(1) {
 		var flags uint32
 		var _ = flags
@@ -455,52 +654,251 @@ func Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 func AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var p uint32
-	var _ = p
-	var out1 uint32
+	var read bool
+	var _ = read
+	var write bool
+	var _ = write
+	var exec bool
+	var _ = exec
+	var change bool
+	var _ = change
+	var out1 bool
 	var _ = out1
-	out1 = Granted(c, ip)
-	p = out1
-	var ty uint32
-	var _ = ty
-	var out2 uint32
+	var out2 bool
 	var _ = out2
-	out2 = inodeformat.GetTy(ip)
-	ty = out2
-	var immutable bool
-	var _ = immutable
-	var append_2 bool
-	var _ = append_2
 	var out3 bool
 	var _ = out3
 	var out4 bool
 	var _ = out4
-	out3, out4 = Fixed(ip)
-	immutable = out3
-	append_2 = out4
-	var write bool
-	var _ = write
-	write = p/uint32(2)%uint32(2) == uint32(1) && !immutable
+	out1, out2, out3, out4 = Each(c, ip)
+	read = out1
+	write = out2
+	exec = out3
+	change = out4
+	var ty uint32
+	var _ = ty
+	var out5 uint32
+	var _ = out5
+	out5 = inodeformat.GetTy(ip)
+	ty = out5
+	var immutable bool
+	var _ = immutable
+	var append_2 bool
+	var _ = append_2
+	var out6 bool
+	var _ = out6
+	var out7 bool
+	var _ = out7
+	out6, out7 = Fixed(ip)
+	immutable = out6
+	append_2 = out7
 	bits = uint32(0)
-	if p/uint32(4) == uint32(1) {
+	if read {
 		bits = uint32(1)
 	}
 	if ty == DIR() {
-		if p%uint32(2) == uint32(1) {
+		if exec {
 			bits = bits + uint32(2)
 		}
-		if p%uint32(2) == uint32(1) && write {
+		if change && !immutable {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if write {
+		if write && !immutable {
 			bits = bits + uint32(12)
 		}
-		if p%uint32(2) == uint32(1) {
+		if exec {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
+}
+func Each(c *Cred, ip *dbytes.Bytes) (bool, bool, bool, bool) {
+	var read bool = false
+	var _ = read
+	var write bool = false
+	var _ = write
+	var exec bool = false
+	var _ = exec
+	var change bool = false
+	var _ = change
+	var number uint32
+	var _ = number
+	var listed bool
+	var _ = listed
+	var out1 uint32
+	var _ = out1
+	var out2 bool
+	var _ = out2
+	out1, out2 = ListFor(c, ip)
+	number = out1
+	listed = out2
+	if listed {
+		var out3 bool
+		var _ = out3
+		out3 = Listed(c, ip, number, MAYREAD())
+		read = out3
+		var out4 bool
+		var _ = out4
+		out4 = Listed(c, ip, number, MAYWRITE())
+		write = out4
+		var out5 bool
+		var _ = out5
+		out5 = Listed(c, ip, number, MAYEXEC())
+		exec = out5
+		var out6 bool
+		var _ = out6
+		out6 = Listed(c, ip, number, MAYWRITE()+MAYEXEC())
+		change = out6
+		return read, write, exec, change
+	}
+	var p uint32
+	var _ = p
+	var out7 uint32
+	var _ = out7
+	out7 = Granted(c, ip)
+	p = out7
+	read, write, exec = p/uint32(4) == uint32(1), p/uint32(2)%uint32(2) == uint32(1), p%uint32(2) == uint32(1)
+	change = write && exec
+	return read, write, exec, change
+}
+func Both(a uint32, b uint32) uint32 {
+	return func() uint32 {
+		if a%uint32(2) == uint32(1) && b%uint32(2) == uint32(1) {
+			return uint32(1)
+		}
+		return uint32(0)
+	}() + func() uint32 {
+		if a/uint32(2)%uint32(2) == uint32(1) && b/uint32(2)%uint32(2) == uint32(1) {
+			return uint32(2)
+		}
+		return uint32(0)
+	}() + func() uint32 {
+		if a/uint32(4)%uint32(2) == uint32(1) && b/uint32(4)%uint32(2) == uint32(1) {
+			return uint32(4)
+		}
+		return uint32(0)
+	}()
+}
+func Inherited(c *Cred, ty uint32, dflags uint32) uint32 {
+	var flags uint32 = 0
+	var _ = flags
+	var n uint32
+	var _ = n
+	n = dflags / uint32(1048576) % uint32(4096)
+	if n == uint32(0) || ty == LNK() {
+		flags = uint32(0)
+		return flags
+	}
+	var there bool
+	var _ = there
+	var out1 bool
+	var _ = out1
+	out1 = c.Lists.Has(n)
+	there = out1
+	flags = uint32(256) * n
+	if there {
+		var owner uint32
+		var _ = owner
+		var group uint32
+		var _ = group
+		var mask uint32
+		var _ = mask
+		var other uint32
+		var _ = other
+		var masked bool
+		var _ = masked
+		var named uint64
+		var _ = named
+		var out2 uint32
+		var _ = out2
+		var out3 uint32
+		var _ = out3
+		var out4 uint32
+		var _ = out4
+		var out5 uint32
+		var _ = out5
+		var out6 bool
+		var _ = out6
+		var out7 uint64
+		var _ = out7
+		out2, out3, out4, out5, out6, out7 = c.Lists.Rights(n)
+		owner = out2
+		group = out3
+		mask = out4
+		other = out5
+		masked = out6
+		named = out7
+		if !masked {
+			flags = uint32(0)
+		}
+	}
+	if ty == DIR() {
+		flags = flags + uint32(1048576)*n
+	}
+	return flags
+}
+func InheritedMode(c *Cred, ty uint32, dflags uint32, mode uint32) uint32 {
+	var r uint32 = 0
+	var _ = r
+	var n uint32
+	var _ = n
+	n = dflags / uint32(1048576) % uint32(4096)
+	if n == uint32(0) || ty == LNK() {
+		r = mode
+		return r
+	}
+	var there bool
+	var _ = there
+	var out1 bool
+	var _ = out1
+	out1 = c.Lists.Has(n)
+	there = out1
+	if !there {
+		r = mode
+		return r
+	}
+	var owner uint32
+	var _ = owner
+	var group uint32
+	var _ = group
+	var mask uint32
+	var _ = mask
+	var other uint32
+	var _ = other
+	var masked bool
+	var _ = masked
+	var named uint64
+	var _ = named
+	var out2 uint32
+	var _ = out2
+	var out3 uint32
+	var _ = out3
+	var out4 uint32
+	var _ = out4
+	var out5 uint32
+	var _ = out5
+	var out6 bool
+	var _ = out6
+	var out7 uint64
+	var _ = out7
+	out2, out3, out4, out5, out6, out7 = c.Lists.Rights(n)
+	owner = out2
+	group = out3
+	mask = out4
+	other = out5
+	masked = out6
+	named = out7
+	var most uint32
+	var _ = most
+	most = func() uint32 {
+		if masked {
+			return mask
+		}
+		return group
+	}()
+	r = mode/uint32(512)%uint32(8)*uint32(512) + Both(mode/uint32(64)%uint32(8), owner)*uint32(64) + Both(mode/uint32(8)%uint32(8), most)*uint32(8) + Both(mode%uint32(8), other)
+	return r
 }
 func KillPriv(mode uint32) uint32 {
 	var a uint32 = func() uint32 {

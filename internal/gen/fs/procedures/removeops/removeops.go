@@ -280,7 +280,7 @@ func Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, 
 	}
 	var out11 uint32
 	var _ = out11
-	out11 = permissions.Deny(c, before, permissions.MAYWRITE())
+	out11 = permissions.Deny(c, before, permissions.MAYWRITE()+permissions.MAYEXEC())
 	st = out11
 	if st != uint32(0) {
 		return st, node, before, after

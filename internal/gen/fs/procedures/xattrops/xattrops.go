@@ -7,6 +7,7 @@ import (
 	attributechanges "tansy/internal/gen/fs/files/attributechanges"
 	xattrlists "tansy/internal/gen/fs/files/xattrlists"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
+	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
 	dbytes "tansy/internal/runtime/dbytes"
@@ -394,6 +395,96 @@ func Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *d
 		ok = out10
 	}
 	Mark(txn, d, ino, s, ns)
+	return st
+}
+func Spare(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, bool) {
+	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = b
+	var empty bool = false
+	var _ = empty
+	var out1 *dbytes.Bytes
+	var _ = out1
+	out1 = Fetch(txn, d, ino)
+	b = out1
+	var g uint64
+	var _ = g
+	g = b.U64(uint64(0))
+	empty = g == uint64(0)
+	return b, empty
+}
+func NewList(txn *dtxn.Txn, d *directories.DirFs, ino uint64, name *dbytes.Bytes, value *dbytes.Bytes) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var named bool
+	var _ = named
+	var out1 bool
+	var _ = out1
+	out1 = IsNamed(name)
+	named = out1
+	if !named {
+		st = permissions.INVAL()
+		return st
+	}
+	if volumegeometry.OkIno(d.Fs.Geometry, ino) {
+		st = permissions.EXIST()
+		return st
+	}
+	var hp *dbytes.Bytes
+	var _ = hp
+	var out2 *dbytes.Bytes
+	var _ = out2
+	out2 = d.Fs.GetInode(txn, procedurebase.ORPHANS(), true)
+	hp = out2
+	var b *dbytes.Bytes
+	var _ = b
+	var out3 *dbytes.Bytes
+	var _ = out3
+	out3 = Current(txn, d, ino, uint64(1))
+	b = out3
+	var found bool
+	var _ = found
+	var at uint64
+	var _ = at
+	var len_2 uint64
+	var _ = len_2
+	var out4 bool
+	var _ = out4
+	var out5 uint64
+	var _ = out5
+	var out6 uint64
+	var _ = out6
+	out4, out5, out6 = xattrlists.Find(b, xattrlists.FIRST(), name)
+	found = out4
+	at = out5
+	len_2 = out6
+	if found {
+		st = permissions.EXIST()
+		return st
+	}
+	var ok bool
+	var _ = ok
+	var n *dbytes.Bytes
+	var _ = n
+	var out7 bool
+	var _ = out7
+	var out8 *dbytes.Bytes
+	var _ = out8
+	out7, out8 = xattrlists.Build(b, uint64(1), name, value)
+	ok = out7
+	n = out8
+	if !ok {
+		st = permissions.NOSPC()
+		return st
+	}
+	var out9 bool
+	var _ = out9
+	out9 = Store(txn, d, ino, n)
+	ok = out9
+	if !ok {
+		st = permissions.NOSPC()
+		return st
+	}
+	st = uint32(0)
 	return st
 }
 func Forget(txn *dtxn.Txn, d *directories.DirFs, ino uint64) uint32 {

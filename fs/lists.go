@@ -1,0 +1,341 @@
+package fs
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/exec/localcalls"
+	"tansy/internal/lockorder"
+	"tansy/internal/runtime/listtable"
+)
+
+// Access lists (ACLs) are those of POSIX 1003.1e, draft 17, as Linux has them. What they allow, and how new files get
+// them, verified/fs/spec/nfs3.s.dfy says. An inode has the numbers of its lists; the table says what each means.
+
+// AccessList is an access list, or a default list. Rights are those of a mode: 4 to read, 2 to write, 1 to execute, and
+// sums of them. Owner, Group, and Other are what it gives to the owner of a file, to the file's group, and to all who
+// are not named. Masked: it has a mask, which bounds what the group and those of Named have. Of the access list of a
+// file, Owner, Mask, and Other are the bits of the file's mode.
+type AccessList struct {
+	Owner, Group, Mask, Other uint32
+	Masked                    bool
+	Named                     []AccessEntry
+}
+
+// AccessEntry is what an AccessList gives to a user, or to a group.
+type AccessEntry struct {
+	Group      bool
+	ID, Rights uint32
+}
+
+// Equal tells whether two lists are the same.
+func (l *AccessList) Equal(m *AccessList) bool { return l.list().Equal(m.list()) }
+
+// Valid tells whether l is an access list: rights are some of 7; users are named before groups, none of them of the
+// number 2^32 - 1; and if any is, there is a mask.
+func (l *AccessList) Valid() bool {
+	if (l.Owner|l.Group|l.Mask|l.Other) > 7 || len(l.Named) > 0 && !l.Masked || !l.Masked && l.Mask != 0 {
+		return false
+	}
+	for i, e := range l.Named {
+		if e.Rights > 7 || e.ID == NoID || i > 0 && l.Named[i-1].Group && !e.Group {
+			return false
+		}
+	}
+	return true
+}
+
+// list is l as the table has it.
+func (l *AccessList) list() *listtable.List {
+	t := &listtable.List{Owner: l.Owner, Group: l.Group, Mask: l.Mask, Other: l.Other, Masked: l.Masked}
+	for _, e := range l.Named {
+		t.Named = append(t.Named, listtable.Entry(e))
+	}
+	return t
+}
+
+// accessList is a list of the table, with some of its rights from elsewhere.
+func accessList(l *listtable.List, owner, mask, other uint32) *AccessList {
+	a := &AccessList{Owner: owner, Group: l.Group, Mask: mask, Other: other, Masked: l.Masked}
+	for _, e := range l.Named {
+		a.Named = append(a.Named, AccessEntry(e))
+	}
+	return a
+}
+
+// The table lies in inode 2's file, where the extended attributes of inodes would lie that are not there, as attributes
+// whose names are the numbers. docs/design/format.md has the bytes.
+const (
+	maxList     = 4095            // the largest number
+	listPage    = BlockSize - 8   // bytes of lists in a block
+	listHeader  = 4 + listName    // of a list in a block: of the attribute, and its name
+	listName    = 3               // a number, in hexadecimal
+	listRights  = 2               // bytes of what a list has beside its entries
+	listEntry   = 5               // bytes of an entry
+	noBlock     = uint64(1) << 27 // inode 2's file has no block of that number
+	groupMark   = 8               // of an entry's first byte: it is a group's
+	maskMark    = 1 << 12         // of the first two bytes of a list: it has a mask
+	accessShift = 8               // where the numbers stand among the flags of a file
+	dfltShift   = 20
+)
+
+// accessLists are those of a volume.
+type accessLists struct {
+	table listtable.Table
+	mu    lockorder.Mutex[lockorder.Lists] // one list is added at a time
+	page  uint64                           // where the next one goes
+	used  int                              // bytes of that page
+	err   error                            // nothing can be added: some of the table cannot be read
+}
+
+// listPageAt is the block of a page of the table.
+func (v *FS) listPageAt(page uint64) uint64 {
+	if page == 0 {
+		return 0
+	}
+	return v.geo.Ninode() + page - 1
+}
+
+// findLists reads the table, if inode 2's file has a size. What cannot be read is left out: files with such a list are
+// their owners' alone, and no lists are added.
+func (v *FS) findLists(size uint64) {
+	l := &v.xattrs.lists
+	for page := uint64(0); v.listPageAt(page) < size/BlockSize; page++ {
+		var c call
+		var b *buf
+		empty := false
+		err := v.run(&c, procGetattr, func(t *txn) {
+			b, empty = localcalls.Table(&c.Call, t, v.dirs, v.listPageAt(page))
+		})
+		if err == nil && empty {
+			return
+		}
+		if err == nil {
+			l.page = page
+			l.used, err = v.addAll(b.Data)
+		}
+		if err != nil {
+			v.log.Error("some access lists cannot be read; files that have them are open to their owners alone", "err", err)
+			l.err = err
+		}
+	}
+}
+
+// errList is the error of a table with something else in it.
+var errList = errors.New("there is something else in the table of access lists")
+
+// addAll adds the lists of a page to the table in memory.
+func (v *FS) addAll(b []byte) (used int, err error) {
+	for b = b[8:]; len(b) >= 4 && b[0] != 0; {
+		n := 4 + int(b[0]) + int(binary.LittleEndian.Uint32(b)>>8)
+		if n > len(b) {
+			return used, errList
+		}
+		var number uint32
+		name, value := string(b[4:4+b[0]]), b[4+b[0]:n]
+		list, ok := parseList(value)
+		if _, scan := fmt.Sscanf(name, "%03x", &number); scan != nil || !ok || number == 0 || number > maxList ||
+			name != nameOf(number) || v.xattrs.lists.table.Has(number) {
+			return used, fmt.Errorf("%w: %q", errList, name)
+		}
+		v.xattrs.lists.table.Add(number, list)
+		used += n
+		b = b[n:]
+	}
+	return used, nil
+}
+
+func nameOf(number uint32) string { return fmt.Sprintf("%03x", number) }
+
+// parseList is the list that some bytes of the table mean; ok: they mean one.
+func parseList(b []byte) (l *listtable.List, ok bool) {
+	if len(b) < listRights || (len(b)-listRights)%listEntry != 0 {
+		return nil, false
+	}
+	r := uint32(binary.LittleEndian.Uint16(b))
+	l = &listtable.List{
+		Owner: r & 7, Group: r >> 3 & 7, Mask: r >> 6 & 7, Other: r >> 9 & 7, Masked: r&maskMark != 0,
+	}
+	for e := b[listRights:]; len(e) > 0; e = e[listEntry:] {
+		if e[0] >= 2*groupMark {
+			return nil, false
+		}
+		l.Named = append(l.Named, listtable.Entry{
+			Group: e[0]&groupMark != 0, Rights: uint32(e[0] & 7), ID: binary.LittleEndian.Uint32(e[1:]),
+		})
+	}
+	return l, r < 2*maskMark && (l.Masked || len(l.Named) == 0)
+}
+
+// bytesOfList are the bytes that mean a list.
+func bytesOfList(l *listtable.List) []byte {
+	r := l.Owner | l.Group<<3 | l.Mask<<6 | l.Other<<9
+	if l.Masked {
+		r |= maskMark
+	}
+	b := binary.LittleEndian.AppendUint16(nil, uint16(r))
+	for _, e := range l.Named {
+		first := byte(e.Rights)
+		if e.Group {
+			first |= groupMark
+		}
+		b = binary.LittleEndian.AppendUint32(append(b, first), e.ID)
+	}
+	return b
+}
+
+// number is the number of a list, which it gets if it has none. The error is ErrNoSpc if there is no number left, or no
+// room for the list.
+func (v *FS) number(l *listtable.List) (uint32, error) {
+	if n := v.numberOf(l); n != 0 {
+		return n, nil
+	}
+	s := &v.xattrs.lists
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := v.numberOf(l); n != 0 {
+		return n, nil
+	}
+	number := uint32(max(len(s.table.Lists()), 1)) // 0 means that there is none
+	value := bytesOfList(l)
+	switch {
+	case s.err != nil:
+		return 0, ErrIO
+	case number > maxList || listHeader+len(value) > listPage:
+		return 0, ErrNoSpc
+	}
+	page, used := s.page, s.used
+	if used+listHeader+len(value) > listPage {
+		page, used = page+1, 0
+	}
+	at := v.listPageAt(page)
+	if at >= noBlock {
+		return 0, ErrNoSpc
+	}
+	vn, vv := bytesOf([]byte(nameOf(number))), bytesOf(value)
+	var c call
+	err := v.run(&c, exec.LOCAL(), func(t *txn) { localcalls.NewList(&c.Call, t, v.dirs, at, vn, vv) })
+	if err != nil {
+		return 0, err
+	}
+	s.page, s.used = page, used+listHeader+len(value)
+	s.table.Add(number, l)
+	return number, nil
+}
+
+// numberOf is the number of a list in the table; 0: it is not there.
+func (v *FS) numberOf(l *listtable.List) uint32 {
+	for n, x := range v.xattrs.lists.table.Lists() {
+		if x != nil && x.Equal(l) {
+			return uint32(n)
+		}
+	}
+	return 0
+}
+
+// listsOf are the numbers of the lists that a file has, and its mode.
+func (v *FS) listsOf(h Handle) (access, dflt, mode uint32, err error) {
+	var flags uint32
+	var c call
+	err = v.run(&c, procGetattr, func(t *txn) {
+		flags, mode = localcalls.Lists(&c.Call, t, v.dirs, h.Ino, h.Gen)
+	})
+	return flags >> accessShift & maxList, flags >> dfltShift & maxList, mode, err
+}
+
+// noLists tells whether the volume has no access lists at all.
+func (v *FS) noLists() bool {
+	return len(v.xattrs.lists.table.Lists()) == 0 && v.xattrs.lists.err == nil && !v.calls.Closed()
+}
+
+// HasDefault tells whether a directory has a default list.
+func (v *FS) HasDefault(h Handle) (bool, error) {
+	if v.noLists() {
+		return false, nil
+	}
+	_, dflt, _, err := v.listsOf(h)
+	return dflt != 0, err
+}
+
+// GetAccess returns the access list of a file, or nil if it has none; its mode says all then. The error is ErrIO if the
+// list cannot be read.
+func (v *FS) GetAccess(h Handle) (*AccessList, error) {
+	if v.noLists() {
+		return nil, nil
+	}
+	n, _, mode, err := v.listsOf(h)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	l := v.xattrs.lists.table.Get(n)
+	if l == nil {
+		return nil, ErrIO
+	}
+	return accessList(l, mode>>6&7, mode>>3&7, mode&7), nil
+}
+
+// GetDefault returns the default list of a directory, or nil if it has none. The error is ErrIO if the list cannot be
+// read.
+func (v *FS) GetDefault(h Handle) (*AccessList, error) {
+	if v.noLists() {
+		return nil, nil
+	}
+	_, n, _, err := v.listsOf(h)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	if l := v.xattrs.lists.table.Get(n); l != nil {
+		return accessList(l, l.Owner, l.Mask, l.Other), nil
+	}
+	return nil, ErrIO
+}
+
+// SetAccess gives a file an access list, and the mode that goes with it; nil takes the list away, and leaves the mode.
+// Who does that owns the file, or is root, else the error is ErrPerm, as it is if the file is immutable or append-only;
+// who is neither root nor of the file's group takes setgid away. It is ErrInval for a symbolic link, and if l is no
+// list (AccessList.Valid); ErrNoSpc if the volume can have no more lists (4,095 in its life).
+func (v *FS) SetAccess(who *Cred, h Handle, l *AccessList) error {
+	if l == nil {
+		return v.setList(who, h, false, 0, false, 0)
+	}
+	if !l.Valid() {
+		return ErrInval
+	}
+	group := l.Group
+	var n uint32
+	if l.Masked { // what a list without one says, a mode says as well
+		group = l.Mask
+		kept := (&AccessList{Group: l.Group, Masked: true, Named: l.Named}).list()
+		var err error
+		if n, err = v.number(kept); err != nil {
+			return err
+		}
+	}
+	return v.setList(who, h, false, n, true, l.Owner<<6|group<<3|l.Other)
+}
+
+// SetDefault gives a directory a default list; nil takes it away. The errors are those of SetAccess, and ErrAcces if it
+// is none.
+func (v *FS) SetDefault(who *Cred, h Handle, l *AccessList) error {
+	if l == nil {
+		return v.setList(who, h, true, 0, false, 0)
+	}
+	if !l.Valid() {
+		return ErrInval
+	}
+	n, err := v.number(l.list())
+	if err != nil {
+		return err
+	}
+	return v.setList(who, h, true, n, false, 0)
+}
+
+func (v *FS) setList(who *Cred, h Handle, dflt bool, number uint32, sets bool, rights uint32) error {
+	vc := v.cred(new(vcred), who)
+	var c call
+	return v.run(&c, exec.LOCAL(), func(t *txn) {
+		localcalls.SetList(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, dflt, number, sets, rights)
+	})
+}

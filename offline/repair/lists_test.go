@@ -1,0 +1,112 @@
+package repair
+
+import (
+	"strings"
+	"testing"
+
+	"tansy/fs"
+	"tansy/internal/layout"
+	"tansy/offline/check"
+)
+
+// Access lists whose table is damaged, or that a file cannot have, go; a file that loses its list is its owner's alone
+// then, and was so before. Flags of chattr stay.
+func TestLists(t *testing.T) {
+	list := &fs.AccessList{
+		Owner: 7, Group: 5, Mask: 6, Other: 4, Masked: true,
+		Named: []fs.AccessEntry{{ID: 11, Rights: 7}, {Group: true, ID: 21, Rights: 1}},
+	}
+	table := func(s *small) uint64 { return s.v.inode(orphansIno).q(layout.Pointers) }
+	edit := func(at int, x byte) func(s *small) {
+		return func(s *small) { b := table(s); s.wrote(func(v *volume) { v.edit(b)[at] = x }) }
+	}
+	marks := func(path string, x uint32) func(s *small) {
+		return func(s *small) { s.wrote(func(v *volume) { v.set32(s.ino[path], layout.Marks, x) }) }
+	}
+	const value = 8 + 4 + 3 // where the value of the first list is
+	for _, c := range []struct {
+		what   string
+		harm   func(s *small)
+		report string // of check; "": nothing is wrong
+		want   string // of repair
+		stay   bool   // the list of /one
+	}{
+		{"nothing", func(*small) {}, "", "", true},
+		{"no table", func(s *small) { s.wrote(func(v *volume) { v.set64(orphansIno, layout.Pointers, 0) }) },
+			"there is no access list 1", "its owner's alone", false},
+		{"another generation", edit(0, 2), "they are of generation 2", "the table of access lists is damaged", false},
+		{"a number 0", edit(14, '0'), "is no number", "the table of access lists is damaged", false},
+		{"a name that is no number", edit(14, 'x'), "is no number", "the table of access lists is damaged", false},
+		{"a number in capitals", edit(14, 'A'), "is no number", "the table of access lists is damaged", false},
+		{"another number", edit(14, '3'), "there is no access list 1", "its owner's alone", false},
+		{"a right that is none", edit(value+1, 0x3f), "begins with", "the table of access lists is damaged", false},
+		{"no mask", edit(value+1, 0), "has no mask", "the table of access lists is damaged", false},
+		{"an entry that is none", edit(value+2, 0x1f), "has an entry 0x1f", "the table of access lists is damaged",
+			false},
+		{"two groups", edit(value+2, 0xf), "", "", true},
+		{"a user behind a group", func(s *small) { edit(value+2, 0xf)(s); edit(value+7, 7)(s) }, "behind a group",
+			"the table of access lists is damaged", false},
+		{"a number that is not there", marks("/one", 7<<8), "there is no access list 7", "its owner's alone", false},
+		{"a default list of a file", marks("/one", 1<<8|1<<20), "has a default list", "flags that mean nothing", true},
+		{"a flag that is none", marks("/one", 1<<8|1), "the flags 0x1", "flags that mean nothing", true},
+		{"a missing default list", marks("/a", 9<<20|0x40), "there is no access list 9", "that are missing go", true},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := newSmall(t)
+			v, err := fs.Open(s.d, fs.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := fs.Handle{Ino: s.ino["/one"], Gen: 1}
+			for _, err := range []error{
+				v.SetAccess(&fs.Cred{}, one, list),
+				v.SetFlags(&fs.Cred{}, fs.Handle{Ino: s.ino["/a"], Gen: 1}, fs.FlagNoDump),
+				v.Close(),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.v = newVolume(s.d, s.v.geometry)
+			c.harm(s)
+			said := func() (all string) {
+				r, err := check.Volume(s.d, check.Options{Data: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range r.Problems {
+					all += p.String() + "\n"
+				}
+				return all
+			}
+			if is := said(); !strings.Contains(is, c.report) || (c.report == "") != (is == "") {
+				t.Errorf("check says %q, not %q", is, c.report)
+			}
+			if c.want == "" {
+				if p, err := NewPlan(s.d, Options{}); err != nil || len(p.Actions) > 0 {
+					t.Errorf("nothing is wrong, and a repair would do %v, %v", p.Actions, err)
+				}
+			} else if acts := repaired(t, s.d); !has(acts, c.want) {
+				t.Errorf("no %q in %v", c.want, acts)
+			}
+			if is := said(); is != "" {
+				t.Errorf("after it check says %q", is)
+			}
+			if v, err = fs.Open(s.d, fs.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			defer v.Close()
+			got, err := v.GetAccess(one)
+			if err != nil || (got != nil) != c.stay {
+				t.Errorf("the list is %+v, %v", got, err)
+			}
+			a, err := v.Getattr(one)
+			if want := map[bool]uint32{true: 0o764, false: 0o700}[c.stay]; err != nil || a.Mode != want {
+				t.Errorf("mode %o, %v, want %o", a.Mode, err, want)
+			}
+			if flags, err := v.Flags(fs.Handle{Ino: s.ino["/a"], Gen: 1}); err != nil || flags != fs.FlagNoDump {
+				t.Errorf("flags %#x, %v", flags, err)
+			}
+		})
+	}
+}
