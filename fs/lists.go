@@ -186,6 +186,18 @@ func bytesOfList(l *listtable.List) []byte {
 	return b
 }
 
+// numberFor is number for whoever may give a file the list: nobody else has a list take its place in the table.
+func (v *FS) numberFor(who *Cred, h Handle, l *listtable.List) (uint32, error) {
+	a, err := v.Getattr(h)
+	if err != nil {
+		return 0, err
+	}
+	if who.UID != 0 && who.UID != a.UID {
+		return 0, ErrPerm
+	}
+	return v.number(l)
+}
+
 // number is the number of a list, which it gets if it has none. The error is ErrNoSpc if there is no number left, or no
 // room for the list.
 func (v *FS) number(l *listtable.List) (uint32, error) {
@@ -309,7 +321,7 @@ func (v *FS) SetAccess(who *Cred, h Handle, l *AccessList) error {
 		group = l.Mask
 		kept := (&AccessList{Group: l.Group, Masked: true, Named: l.Named}).list()
 		var err error
-		if n, err = v.number(kept); err != nil {
+		if n, err = v.numberFor(who, h, kept); err != nil {
 			return err
 		}
 	}
@@ -325,7 +337,7 @@ func (v *FS) SetDefault(who *Cred, h Handle, l *AccessList) error {
 	if !l.Valid() {
 		return ErrInval
 	}
-	n, err := v.number(l.list())
+	n, err := v.numberFor(who, h, l.list())
 	if err != nil {
 		return err
 	}

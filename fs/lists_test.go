@@ -350,6 +350,9 @@ func TestManyLists(t *testing.T) {
 		}
 		return 1 + i%3
 	}
+	if err := v.SetAccess(&fs.Cred{UID: 11, GID: 20}, file.Handle, l(5000, 1)); err != fs.ErrPerm {
+		t.Errorf("somebody else's: %v", err) // and it takes no number
+	}
 	for i := range 4095 {
 		if err := v.SetAccess(ann, file.Handle, l(i, size(i))); err != nil {
 			t.Fatalf("list %d: %v", i, err)

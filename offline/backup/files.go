@@ -332,6 +332,9 @@ func (x *copying) finish(from, to fs.Handle, a *fs.Attr) error {
 			return x.room(err)
 		}
 	}
+	if err := x.lists(from, to); err != nil {
+		return err
+	}
 	flags, err := x.from.Flags(from)
 	if err != nil {
 		return x.unread(err)
@@ -351,6 +354,25 @@ func (x *copying) finish(from, to fs.Handle, a *fs.Attr) error {
 	x.now.Store(&a.Ctime)
 	defer x.now.Store(&fs.Time{})
 	return x.room(last())
+}
+
+// lists gives a file its access lists. A directory's default list comes after what is in it, which would inherit that.
+func (x *copying) lists(from, to fs.Handle) error {
+	access, err := x.from.GetAccess(from)
+	if err != nil {
+		return x.unread(err)
+	}
+	dflt, err := x.from.GetDefault(from)
+	if err != nil {
+		return x.unread(err)
+	}
+	if access != nil {
+		err = x.to.SetAccess(superuser, to, access)
+	}
+	if err == nil && dflt != nil {
+		err = x.to.SetDefault(superuser, to, dflt)
+	}
+	return x.room(err)
 }
 
 // room says of an error of the new volume that there is no room for more.

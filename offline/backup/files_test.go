@@ -58,7 +58,12 @@ func about(t *testing.T, v *fs.FS) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := fmt.Sprintf("%s %v flags %x", first[h.Ino], a.Atime, flags)
+		access, err := v.GetAccess(h)
+		dflt, err2 := v.GetDefault(h)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		said := fmt.Sprintf("%s %v flags %x lists %+v %+v", first[h.Ino], a.Atime, flags, access, dflt)
 		list := strings.Split(string(names), "\x00")
 		slices.Sort(list)
 		for _, name := range list {
@@ -102,6 +107,10 @@ func TestRestoreFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	list := func(rights uint32) *fs.AccessList {
+		named := []fs.AccessEntry{{ID: 7, Rights: rights}, {Group: true, ID: 9, Rights: 4}}
+		return &fs.AccessList{Owner: 7, Group: 5, Mask: rights, Masked: true, Named: named}
+	}
 	mode, uid, gid, big := uint32(0o6751), uint32(7), uint32(8), uint64(9<<20+5)
 	f := h("with all")
 	_, _, _, err := v.Write(root, f, 3<<20, bytes.Repeat([]byte("x"), 10_000), fs.FileSync)
@@ -109,11 +118,11 @@ func TestRestoreFiles(t *testing.T) {
 		Atime: fs.Time{Sec: 1 << 33, Nsec: 5}}, nil)
 	_, _, err3 := v.Link(root, f, v.Root(), []byte("another name"))
 	must(err, err2, err3, v.SetXattr(f, []byte("security.capability"), []byte("caps"), true, false),
-		v.SetXattr(f, []byte("user.a"), []byte("\x00b"), true, false), v.SetFlags(root, f, fs.FlagImmutable))
+		v.SetXattr(f, []byte("user.a"), []byte("\x00b"), true, false), v.SetAccess(root, f, list(6)), v.SetFlags(root, f, fs.FlagImmutable))
 	d, err := v.Mkdir(root, v.Root(), []byte("append only"), &fs.SetAttr{Mode: &mode, GID: &gid})
 	must(err)
 	_, err = v.Create(root, d.Handle, []byte("below"), fs.Guarded, &fs.SetAttr{UID: &uid}, 0)
-	must(err, v.SetXattr(d.Handle, []byte("user.d"), nil, true, false), v.SetFlags(root, d.Handle, fs.FlagAppendOnly),
+	must(err, v.SetXattr(d.Handle, []byte("user.d"), nil, true, false), v.SetDefault(root, d.Handle, list(5)), v.SetFlags(root, d.Handle, fs.FlagAppendOnly),
 		v.SetXattr(v.Root(), []byte("user.root"), []byte("r"), true, false))
 	want, more := sizeless(tree(t, v)), about(t, v)
 	w.close()
