@@ -118,11 +118,13 @@ func TestRestoreFiles(t *testing.T) {
 		Atime: fs.Time{Sec: 1 << 33, Nsec: 5}}, nil)
 	_, _, err3 := v.Link(root, f, v.Root(), []byte("another name"))
 	must(err, err2, err3, v.SetXattr(f, []byte("security.capability"), []byte("caps"), true, false),
-		v.SetXattr(f, []byte("user.a"), []byte("\x00b"), true, false), v.SetAccess(root, f, list(6)), v.SetFlags(root, f, fs.FlagImmutable))
+		v.SetXattr(f, []byte("user.a"), []byte("\x00b"), true, false), v.SetAccess(root, f, list(6)),
+		v.SetFlags(root, f, fs.FlagImmutable))
 	d, err := v.Mkdir(root, v.Root(), []byte("append only"), &fs.SetAttr{Mode: &mode, GID: &gid})
 	must(err)
 	_, err = v.Create(root, d.Handle, []byte("below"), fs.Guarded, &fs.SetAttr{UID: &uid}, 0)
-	must(err, v.SetXattr(d.Handle, []byte("user.d"), nil, true, false), v.SetDefault(root, d.Handle, list(5)), v.SetFlags(root, d.Handle, fs.FlagAppendOnly),
+	must(err, v.SetXattr(d.Handle, []byte("user.d"), nil, true, false), v.SetDefault(root, d.Handle, list(5)),
+		v.SetFlags(root, d.Handle, fs.FlagAppendOnly),
 		v.SetXattr(v.Root(), []byte("user.root"), []byte("r"), true, false))
 	want, more := sizeless(tree(t, v)), about(t, v)
 	w.close()

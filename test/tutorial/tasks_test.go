@@ -69,7 +69,8 @@ func TestTasks(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", text)
 		cmd.Dir = here
-		cmd.Env = append(os.Environ(), "HERE="+here, "PATH="+here+"/bin:"+os.Getenv("PATH"), "RUNTIME_DIRECTORY="+here+"/run")
+		cmd.Env = append(os.Environ(), "HERE="+here, "PATH="+here+"/bin:"+os.Getenv("PATH"),
+			"RUNTIME_DIRECTORY="+here+"/run")
 		said := filepath.Join(here, "said") // a file, and not a pipe, which the service would keep open
 		f, err := os.Create(said)
 		if err != nil {
