@@ -68,12 +68,16 @@ func accessList(l *listtable.List, owner, mask, other uint32) *AccessList {
 // The table lies in inode 2's file, where the extended attributes of inodes would lie that are not there, as attributes
 // whose names are the numbers. docs/design/format.md has the bytes.
 const (
-	maxList     = 4095            // the largest number
-	listPage    = BlockSize - 8   // bytes of lists in a block
-	listHeader  = 4 + listName    // of a list in a block: of the attribute, and its name
-	listName    = 3               // a number, in hexadecimal
-	listRights  = 2               // bytes of what a list has beside its entries
-	listEntry   = 5               // bytes of an entry
+	maxList     = 4095          // the largest number
+	listsOfRoot = 1024          // the last numbers, which root alone takes
+	listPage    = BlockSize - 8 // bytes of lists in a block
+	listHeader  = 4 + listName  // of a list in a block: of the attribute, and its name
+	listName    = 3             // a number, in hexadecimal
+	listRights  = 2             // bytes of what a list has beside its entries
+	listEntry   = 5             // bytes of an entry
+
+	listGeneration = 1 // of the blocks
+
 	noBlock     = uint64(1) << 27 // inode 2's file has no block of that number
 	groupMark   = 8               // of an entry's first byte: it is a group's
 	maskMark    = 1 << 12         // of the first two bytes of a list: it has a mask
@@ -102,7 +106,7 @@ func (v *FS) listPageAt(page uint64) uint64 {
 // their owners' alone, and no lists are added.
 func (v *FS) findLists(size uint64) {
 	l := &v.xattrs.lists
-	for page := uint64(0); v.listPageAt(page) < size/BlockSize; page++ {
+	for page := uint64(0); page <= maxList && v.listPageAt(page) < size/BlockSize; page++ {
 		var c call
 		var b *buf
 		empty := false
@@ -110,7 +114,7 @@ func (v *FS) findLists(size uint64) {
 			b, empty = localcalls.Table(&c.Call, t, v.dirs, v.listPageAt(page))
 		})
 		if err == nil && empty {
-			return
+			continue // tansy repair may have taken it, and left those behind it
 		}
 		if err == nil {
 			l.page = page
@@ -128,13 +132,17 @@ var errList = errors.New("there is something else in the table of access lists")
 
 // addAll adds the lists of a page to the table in memory.
 func (v *FS) addAll(b []byte) (used int, err error) {
+	if binary.LittleEndian.Uint64(b) != listGeneration {
+		return 0, errList
+	}
 	for b = b[8:]; len(b) >= 4 && b[0] != 0; {
-		n := 4 + int(b[0]) + int(binary.LittleEndian.Uint32(b)>>8)
+		named := 4 + int(b[0])
+		n := named + int(binary.LittleEndian.Uint32(b)>>8)
 		if n > len(b) {
 			return used, errList
 		}
 		var number uint32
-		name, value := string(b[4:4+b[0]]), b[4+b[0]:n]
+		name, value := string(b[4:named]), b[named:n]
 		list, ok := parseList(value)
 		if _, scan := fmt.Sscanf(name, "%03x", &number); scan != nil || !ok || number == 0 || number > maxList ||
 			name != nameOf(number) || v.xattrs.lists.table.Has(number) {
@@ -194,6 +202,9 @@ func (v *FS) numberFor(who *Cred, h Handle, l *listtable.List) (uint32, error) {
 	}
 	if who.UID != 0 && who.UID != a.UID {
 		return 0, ErrPerm
+	}
+	if who.UID != 0 && v.numberOf(l) == 0 && len(v.xattrs.lists.table.Lists()) > maxList-listsOfRoot {
+		return 0, ErrNoSpc
 	}
 	return v.number(l)
 }
@@ -307,7 +318,8 @@ func (v *FS) GetDefault(h Handle) (*AccessList, error) {
 // SetAccess gives a file an access list, and the mode that goes with it; nil takes the list away, and leaves the mode.
 // Who does that owns the file, or is root, else the error is ErrPerm, as it is if the file is immutable or append-only;
 // who is neither root nor of the file's group takes setgid away. It is ErrInval for a symbolic link, and if l is no
-// list (AccessList.Valid); ErrNoSpc if the volume can have no more lists (4,095 in its life).
+// list (AccessList.Valid); ErrNoSpc if the volume can have no more lists (4,095 in its life, of which root alone takes
+// the last 1,024).
 func (v *FS) SetAccess(who *Cred, h Handle, l *AccessList) error {
 	if l == nil {
 		return v.setList(who, h, false, 0, false, 0)

@@ -13,15 +13,15 @@ import (
 )
 
 // mountRings mounts a volume whose requests come by io_uring, and returns what serves it until it is unmounted. If the
-// error wraps errNoRing, nothing is mounted. why is that of rings.mount.
-func (f *fileSystem) mountRings(dir string, o *Options) (serve func(), why, err error) {
+// error wraps errNoRing, nothing is mounted.
+func (f *fileSystem) mountRings(dir string, o *Options) (serve func(), err error) {
 	if err := whyNoRings(o, ringParameter); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	how := ringOptions(o)
-	r, err := newRings(connection{files: f, protocol: fuse.NewProtocolServer(f, how)})
+	r, err := newRings(connection{files: f, protocol: fuse.NewProtocolServer(f, how), gone: new(gone)})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return r.mount(dir, how, o)
 }
@@ -33,9 +33,9 @@ func ringOptions(o *Options) *fuse.MountOptions {
 	return how
 }
 
-// mount mounts a volume that has rings, and returns what serves it until it is unmounted. If the kernel wants none of
-// them after all, requests are read, and why says so; if o demands rings, that is the error.
-func (r *rings) mount(dir string, how *fuse.MountOptions, o *Options) (serve func(), why, err error) {
+// mount mounts a volume that has rings, and returns what serves it until it is unmounted. If the kernel, or what stands
+// before it, takes none of them after all, it is unmounted again: some kernels have all requests wait for rings then.
+func (r *rings) mount(dir string, how *fuse.MountOptions, o *Options) (serve func(), err error) {
 	if os.Geteuid() == 0 {
 		r.fd, err = attach(dir, typePrefix+how.Name, how, o)
 	} else {
@@ -43,27 +43,23 @@ func (r *rings) mount(dir string, how *fuse.MountOptions, o *Options) (serve fun
 	}
 	if err != nil {
 		r.close()
-		return nil, nil, err
+		return nil, err
 	}
 	r.files.forget = r.forget
 	granted, err := r.begin()
 	if err == nil && granted {
-		why = r.start()
+		err = r.start()
 	} else if err == nil {
-		why = fmt.Errorf("%w: the kernel offers none", errNoRing)
+		err = fmt.Errorf("%w: the kernel offers none", errNoRing)
 	}
-	if err == nil && why != nil && o.Transport == Ring {
-		err = why
+	if err == nil {
+		return r.serve, nil
 	}
-	if err != nil {
-		err = errors.Join(err, Unmount(dir, true))
-		go r.serve() // which ends if that is unmounted
-		return nil, nil, err
+	if stays := Unmount(dir, true); stays != nil {
+		err = fmt.Errorf("%v; and what was mounted stays: %w", err, stays)
 	}
-	if why != nil {
-		return r.serveRead, why, nil
-	}
-	return r.serve, nil, nil
+	go r.serve() // which ends if that is unmounted
+	return nil, err
 }
 
 // native is a number as the kernel has it.
@@ -87,12 +83,6 @@ func (r *rings) begin() (granted bool, err error) {
 	}
 	r.write([][]byte{reply[:m]})
 	return offered, nil
-}
-
-// serveRead is serve for a kernel that has all requests read.
-func (r *rings) serveRead() {
-	r.ask(askers)
-	r.end()
 }
 
 // attachByHelper mounts a file system of FUSE through fusermount3, for others than root.
@@ -120,18 +110,32 @@ func attachByHelper(dir string, how *fuse.MountOptions) (fd int, err error) {
 	if err := c.Run(); err != nil {
 		return -1, byHelper(err)
 	}
+	if fd, err = received(ends[0]); err != nil {
+		return -1, errors.Join(fmt.Errorf("fusermount3 has sent no connection: %w", err), Unmount(dir, true))
+	}
+	return fd, nil
+}
+
+// received is the descriptor that comes through a socket.
+func received(socket int) (fd int, err error) {
 	oob := make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(ends[0], make([]byte, 4), oob, unix.MSG_CMSG_CLOEXEC)
+	_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 4), oob, unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return -1, os.NewSyscallError("recvmsg", err)
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:n])
-	if err != nil || len(messages) != 1 {
-		return -1, fmt.Errorf("fusermount3 has sent no connection (%d messages): %w", len(messages), err)
+	if err == nil && len(messages) != 1 {
+		err = fmt.Errorf("%d messages", len(messages))
+	}
+	if err != nil {
+		return -1, err
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return -1, fmt.Errorf("fusermount3 has sent no connection: %w", err)
+	if err == nil && len(fds) != 1 {
+		err = fmt.Errorf("%d descriptors", len(fds))
+	}
+	if err != nil {
+		return -1, err
 	}
 	return fds[0], nil
 }

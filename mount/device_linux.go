@@ -37,6 +37,22 @@ type connection struct {
 	files    *fileSystem
 	protocol *fuse.ProtocolServer
 	fd       int
+	gone     *gone
+}
+
+// gone tells whether a connection is closed. Who serves the volume besides notifies the kernel at any time, and another
+// file may have got the descriptor's number.
+type gone struct {
+	sync.RWMutex
+	yes bool
+}
+
+// close closes the connection, of which nobody writes a notification then.
+func (c connection) close() {
+	c.gone.Lock()
+	defer c.gone.Unlock()
+	c.gone.yes = true
+	unix.Close(c.fd)
 }
 
 // mountDevice mounts a volume as a file system of the block device that is o.Source, and returns what serves it until
@@ -54,7 +70,7 @@ func (f *fileSystem) mountDevice(dir string, o *Options) (serve func(), err erro
 	if err != nil {
 		return nil, fmt.Errorf("as fuseblk: %w", err)
 	}
-	c := connection{files: f, protocol: fuse.NewProtocolServer(f, how), fd: fd}
+	c := connection{files: f, protocol: fuse.NewProtocolServer(f, how), fd: fd, gone: new(gone)}
 	f.forget = c.forget
 	// This comes behind the first request, with the limits.
 	f.wait = func() error { return unix.Statfs(dir, new(unix.Statfs_t)) }
@@ -107,7 +123,7 @@ func blockSize(device string) (int, error) {
 // serve answers the kernel until the file system is unmounted.
 func (c connection) serve() {
 	c.ask(askers)
-	unix.Close(c.fd)
+	c.close()
 }
 
 // ask has so many threads read what the kernel asks, and answer it, until the file system is unmounted.
@@ -132,6 +148,11 @@ func (c connection) forget(id uint64, from, n int64) fuse.Status {
 	b = binary.NativeEndian.AppendUint64(b, 0) // nobody has asked
 	for _, x := range []uint64{id, uint64(from), uint64(n)} {
 		b = binary.NativeEndian.AppendUint64(b, x)
+	}
+	c.gone.RLock()
+	defer c.gone.RUnlock()
+	if c.gone.yes {
+		return fuse.OK
 	}
 	_, err := unix.Write(c.fd, b)
 	if err == unix.ENOENT { // it does not know the file

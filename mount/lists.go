@@ -4,6 +4,7 @@ package mount
 
 import (
 	"encoding/binary"
+	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
@@ -44,6 +45,9 @@ const (
 	forNamed = 0x08 // another group
 	forMask  = 0x10
 	forOther = 0x20
+
+	// users and groups of a list that Linux reads into a page of 4 KiB, with the entries that each has
+	mostNamed = (4096-listHeader)/listEntry - 4
 )
 
 // listBytes is an access list as an attribute.
@@ -121,12 +125,24 @@ func (f *fileSystem) getList(id uint64, dflt bool) ([]byte, fuse.Status) {
 	}
 	l, err := get(h)
 	switch {
+	case err == fs.ErrIO && !dflt:
+		l = f.missingList(h)
 	case err != nil:
 		return nil, status(err)
 	case l == nil:
 		return nil, fuse.ENODATA
 	}
 	return listBytes(l), fuse.OK
+}
+
+// missingList stands for an access list that cannot be read: the file is its owner's alone. Of an error the kernel would
+// refuse root as well.
+func (f *fileSystem) missingList(h fs.Handle) *fs.AccessList {
+	l := &fs.AccessList{Masked: true}
+	if a, err := f.volume.Getattr(h); err == nil {
+		l.Owner = a.Mode >> 6 & 7
+	}
+	return l
 }
 
 // setList is SetXAttr and, without a list, RemoveXAttr of an access list.
@@ -160,6 +176,9 @@ func (f *fileSystem) setListBytes(in *fuse.InHeader, dflt bool, b []byte) fuse.S
 	if !ok {
 		return fuse.EINVAL
 	}
+	if l != nil && len(l.Named) > mostNamed {
+		return fuse.Status(syscall.E2BIG)
+	}
 	return f.setList(in, dflt, l)
 }
 
@@ -170,10 +189,10 @@ func (f *fileSystem) listNames(h fs.Handle, names []byte) ([]byte, error) {
 		get  func(fs.Handle) (*fs.AccessList, error)
 	}{{accessName, f.volume.GetAccess}, {defaultName, f.volume.GetDefault}} {
 		l, err := x.get(h)
-		if err != nil {
+		if err != nil && err != fs.ErrIO {
 			return nil, err
 		}
-		if l != nil {
+		if l != nil || err != nil {
 			names = append(append(names, x.name...), 0)
 		}
 	}

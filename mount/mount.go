@@ -190,12 +190,12 @@ func (m *Mount) connect(o *Options) (serve func(), err error) {
 	case o.Transport == Read:
 		return m.files.mount(m.dir, o)
 	}
-	serve, m.why, err = m.files.mountRings(m.dir, o)
+	serve, err = m.files.mountRings(m.dir, o)
 	switch {
 	case errors.Is(err, errNoRing) && o.Transport != Ring:
 		m.why = err
 		return m.files.mount(m.dir, o)
-	case err == nil && m.why == nil:
+	case err == nil:
 		m.transport = Ring
 	}
 	return serve, err

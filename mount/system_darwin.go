@@ -124,6 +124,6 @@ func (f *fileSystem) mountDevice(string, *Options) (serve func(), err error) {
 }
 
 // mountRings has no io_uring here.
-func (f *fileSystem) mountRings(string, *Options) (serve func(), why, err error) {
-	return nil, nil, fmt.Errorf("%w: macOS has none", errNoRing)
+func (f *fileSystem) mountRings(string, *Options) (serve func(), err error) {
+	return nil, fmt.Errorf("%w: macOS has none", errNoRing)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -192,8 +193,7 @@ func (r *rings) close() {
 	}
 }
 
-// start has the workers wait for requests. An error says why the kernel does not use them: it has all requests read
-// then.
+// start has the workers wait for requests. An error says why some queue has none: no request may be answered then.
 func (r *rings) start() error {
 	began := make(chan *worker)
 	for _, w := range r.workers {
@@ -231,15 +231,30 @@ func (w *worker) run(began chan<- *worker) {
 	if began <- w; refused {
 		return
 	}
-	for ; err == nil && result >= 0; result, ok = w.ring.result() {
-		if ok {
-			w.commit(w.answer())
+requests:
+	for commit := uint64(0); err == nil; result, ok = w.ring.result() {
+		switch {
+		case !ok: // woken without one
+		case result >= 0:
+			commit = w.answer()
+			w.commit(commit)
+		case commit != 0 && passing(unix.Errno(-result)):
+			time.Sleep(time.Millisecond)
+			w.commit(commit)
+		default:
+			break requests
 		}
 		err = w.ring.enter(true)
 	}
 	if err != nil || result != -int32(unix.ENOTCONN) && result != -int32(unix.ECONNABORTED) {
 		w.rings.files.log.Error("a thread takes no more requests", "queue", w.queue, "err", err, "result", result)
 	}
+}
+
+// passing tells whether a command failed for want of memory, or by a signal, before FUSE saw it: the reply is still to be
+// handed over.
+func passing(err unix.Errno) bool {
+	return err == unix.ENOMEM || err == unix.EAGAIN || err == unix.EINTR
 }
 
 // stayOn has this thread run on one processor alone, if it may run there.
@@ -312,7 +327,7 @@ func (w *worker) handle(header []byte) (status int32, n int) {
 
 // serve answers the kernel until the file system is unmounted. It may be called once start has returned.
 func (r *rings) serve() {
-	const readers = 2
+	const readers = 8 // of FORGET, which may take a transaction, and of INTERRUPT
 	r.ask(readers)
 	r.end()
 }
@@ -321,5 +336,5 @@ func (r *rings) serve() {
 func (r *rings) end() {
 	r.running.Wait()
 	r.close()
-	unix.Close(r.fd)
+	r.connection.close()
 }

@@ -202,7 +202,7 @@ func refusing(d disk.Disk, dir string, all bool) error {
 		return err
 	}
 	how := ringOptions(&o)
-	r, err := newRings(connection{files: f, protocol: fuse.NewProtocolServer(f, how)})
+	r, err := newRings(connection{files: f, protocol: fuse.NewProtocolServer(f, how), gone: new(gone)})
 	if err != nil {
 		return err
 	}
@@ -211,20 +211,21 @@ func refusing(d disk.Disk, dir string, all bool) error {
 			w.payload = w.payload[:maxIO/2]
 		}
 	}
-	serve, why, err := r.mount(dir, how, &o)
+	serve, err := r.mount(dir, how, &o)
+	if errors.Is(err, errNoRing) { // nothing is mounted
+		os.Stderr.WriteString("why: " + err.Error() + "\n")
+		serve, err = f.mount(dir, &o)
+	}
 	if err != nil {
 		return err
 	}
 	os.Stdout.WriteString("it is mounted on " + dir + "\n")
-	if os.Stderr.WriteString("why: "); why != nil {
-		os.Stderr.WriteString(why.Error() + "\n")
-	}
 	serve()
 	return v.Close()
 }
 
-// If the kernel refuses all rings when it has been told of them, everything is read; if it refuses one of several, the
-// others do.
+// If the kernel refuses all rings when it has been told of them, the volume can be mounted anew without; if it refuses
+// one of several, the others do.
 func TestRefusedRings(t *testing.T) {
 	mounttest.Rings(t)
 	for _, which := range []string{"all", "one"} {
@@ -255,5 +256,34 @@ func TestRefusedRings(t *testing.T) {
 		if read := strings.Contains(m.Log.String(), "why: "+errNoRing.Error()); code != 0 || read != (which == "all") {
 			t.Errorf("%s refused: exit code %d\n%s", which, code, &m.Log)
 		}
+	}
+}
+
+// Who serves the volume besides may have something for the kernel to forget after the mount has ended: nothing is
+// written then to what has got the number of its descriptor.
+func TestForgetBehindTheEnd(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "other")
+	fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connection{fd: fd, gone: new(gone)}
+	c.close()
+	other, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(other)
+	if other != fd {
+		if err := unix.Dup3(other, fd, unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+	}
+	if status := c.forget(1, 0, 0); status != fuse.OK {
+		t.Error(status)
+	}
+	if b, err := os.ReadFile(name); err != nil || len(b) > 0 {
+		t.Errorf("%d bytes were written to another file, %v", len(b), err)
 	}
 }

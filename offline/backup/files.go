@@ -93,8 +93,11 @@ type copying struct {
 	report      Files
 }
 
-// linked is a file with several names: where it is in both volumes.
-type linked struct{ from, to fs.Handle }
+// linked is a file with several names: where it is in both volumes, and the first of them.
+type linked struct {
+	from, to fs.Handle
+	path     string
+}
 
 // open makes the volume, with room for so many inodes, and opens it.
 func (x *copying) open(d disk.Disk, inodes uint64) error {
@@ -138,19 +141,22 @@ func (x *copying) all() error {
 	if err != nil {
 		return err
 	}
-	_, err = x.to.Setattr(superuser, x.to.Root(), &fs.SetAttr{UID: &a.UID, GID: &a.GID}, nil)
+	private := a.Mode &^ 0o77
+	_, err = x.to.Setattr(superuser, x.to.Root(), &fs.SetAttr{UID: &a.UID, GID: &a.GID, Mode: &private}, nil)
 	if err != nil {
 		return err
 	}
-	if err := x.directory("", x.from.Root(), x.to.Root(), &a); err != nil {
+	if err := x.leave("/", x.directory("", x.from.Root(), x.to.Root(), &a)); err != nil {
 		return err
 	}
 	for _, l := range x.links { // which each name that was made has changed the ctime of
 		a, err := x.from.Getattr(l.from)
-		if err == nil {
+		if err != nil {
+			err = x.unread(err)
+		} else {
 			err = x.finish(l.from, l.to, &a)
 		}
-		if err != nil {
+		if err := x.leave(l.path, err); err != nil {
 			return err
 		}
 	}
@@ -241,7 +247,7 @@ func (x *copying) entry(path string, fromDir, toDir fs.Handle, name []byte) erro
 		x.report.Others++
 	}
 	if several {
-		x.links[a.Ino] = linked{n.Handle, to}
+		x.links[a.Ino] = linked{n.Handle, to, path}
 		return nil
 	}
 	return x.finish(n.Handle, to, &a)
@@ -249,7 +255,8 @@ func (x *copying) entry(path string, fromDir, toDir fs.Handle, name []byte) erro
 
 // make makes a file without contents.
 func (x *copying) make(from, dir fs.Handle, name []byte, a *fs.Attr) (fs.Handle, error) {
-	s := &fs.SetAttr{UID: &a.UID, GID: &a.GID}
+	private := a.Mode &^ 0o77 // until finish knows who else may
+	s := &fs.SetAttr{UID: &a.UID, GID: &a.GID, Mode: &private}
 	var n fs.Node
 	var err error
 	switch a.Type {

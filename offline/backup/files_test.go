@@ -244,6 +244,63 @@ func TestRestoreFilesOfDamage(t *testing.T) {
 	}
 }
 
+// Of what has damaged attributes the contents are there, for the owner alone, and it is named: also the root, and a file
+// with two names.
+func TestRestoreFilesOfDamagedAttributes(t *testing.T) {
+	d := made(t, 64<<20, fs.MkfsOptions{}, func(v *fs.FS) {
+		for _, name := range []string{"once", "twice", "sound"} {
+			put(t, v, name, []byte(name))
+		}
+		handle := func(name string) fs.Handle {
+			n, err := v.Lookup(root, v.Root(), []byte(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n.Handle
+		}
+		_, _, err := v.Link(root, handle("twice"), v.Root(), []byte("again"))
+		for _, h := range []fs.Handle{v.Root(), handle("once"), handle("twice")} {
+			err = errors.Join(err, v.SetXattr(h, []byte("user.a"), []byte("rotrotrot"), true, false))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	b := make([]byte, disk.BlockSize)
+	for a := range d.Size() {
+		if err := d.ReadAt(a, [][]byte{b}); err != nil {
+			t.Fatal(err)
+		}
+		if at := bytes.Index(b, []byte("rotrotrot")); at >= 0 {
+			b[at] ^= 1
+			if err := d.WriteAt(a, [][]byte{b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	folder := filepath.Join(t.TempDir(), "to")
+	add(t, folder, rest(t, d), false)
+	to := disk.NewMem(48 << 20)
+	got, err := RestoreFiles(context.Background(), to, chain(t, folder), FilesOptions{Zeroed: true, Log: quiet})
+	slices.Sort(got.Left)
+	if err != nil || !slices.Equal(got.Left, []string{`"/"`, `"/again"`, `"/once"`}) && !slices.Equal(got.Left,
+		[]string{`"/"`, `"/once"`, `"/twice"`}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	clean(t, "without the damaged attributes", to)
+	v, err := fs.Open(to, fs.Options{ReadOnly: true, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	for name, want := range map[string]uint32{".": 0o700, "once": 0o600, "twice": 0o600, "again": 0o600, "sound": 0o644} {
+		n, err := v.Lookup(root, v.Root(), []byte(name))
+		if err != nil || n.Attr.Mode != want {
+			t.Errorf("%s: mode %o, %v, want %o", name, n.Attr.Mode, err, want)
+		}
+	}
+}
+
 // A new volume uses the device to its end: the blocks that are withheld are those of the superblocks.
 func TestSuperblocksAtEnds(t *testing.T) {
 	for size := uint64(10000); size < 10600; size += 7 {

@@ -239,6 +239,10 @@ func Receive(ctx context.Context, folder string, r io.Reader, progress func(byte
 	return path, got, err
 }
 
+// farApart is by how much the number of what comes may be greater than all before: so a sender cannot use numbers up, by
+// which the order of backups is told.
+const farApart = 1 << 32
+
 // next is an error if a backup does not come next in the folder.
 func (x *Folder) next(t *tip, i Info) error {
 	all, err := List(x.path)
@@ -251,6 +255,8 @@ func (x *Folder) next(t *tip, i Info) error {
 		}
 	}
 	switch {
+	case i.Number <= t.number && !i.Full(), i.Number > t.number+farApart:
+		return fmt.Errorf("%w: its number is %d, and the last one here %d", ErrNotNext, i.Number, t.number)
 	case i.Full() && t.number == 0, i.Full() && i.Number > t.number:
 		return nil
 	case i.Full():

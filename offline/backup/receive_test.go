@@ -250,6 +250,14 @@ func TestSentOutOfOrder(t *testing.T) {
 		ErrOtherVolume) {
 		t.Errorf("another volume with what there is: %v", err)
 	}
+	var far bytes.Buffer
+	if _, err := Write(context.Background(), &far, rest(t, d), nil, Options{Have: one, Number: 1 << 63}); err != nil {
+		t.Fatal(err)
+	}
+	refused("a number that leaves none", far.Bytes(), ErrNotNext)
+	if _, _, err := receive(filepath.Join(t.TempDir(), "other"), endless(t, all)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("an index without an end: %v", err)
+	}
 	x, err := OpenFolder(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -447,4 +455,19 @@ func TestSentFlipped(t *testing.T) {
 	if all, err := List(folder); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
 	}
+}
+
+// endless is a backup that goes on with its index in place of its end.
+func endless(t *testing.T, b []byte) []byte {
+	t.Helper()
+	end := len(b)/disk.BlockSize - 1
+	e, ok := decodeEnding(b[end*disk.BlockSize:], uint64(end))
+	if !ok {
+		t.Fatal("there is no end")
+	}
+	b = bytes.Clone(b[:end*disk.BlockSize])
+	for at := range uint64(1000) {
+		b = append(b, encodeIndex(e.info.ID, uint64(end)+at, nil)...)
+	}
+	return b
 }

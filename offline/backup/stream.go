@@ -131,6 +131,9 @@ func (s *Stream) ending(at uint64, b []byte, segments uint64) error {
 			}
 			return s.over()
 		}
+		if at-index >= (segments+perIndex-1)/perIndex {
+			return fmt.Errorf("%w: its index is too long", ErrDamaged)
+		}
 		s.sums.Write(b[sumAt:])
 		if err := s.read(b); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -38,6 +39,7 @@ func TestLists(t *testing.T) {
 		{"a number 0", edit(14, '0'), "is no number", "the table of access lists is damaged", false},
 		{"a name that is no number", edit(14, 'x'), "is no number", "the table of access lists is damaged", false},
 		{"a number in capitals", edit(14, 'A'), "is no number", "the table of access lists is damaged", false},
+		{"a name that is too long", edit(8, 255), "a name has a zero", "the table of access lists is damaged", false},
 		{"another number", edit(14, '3'), "there is no access list 1", "its owner's alone", false},
 		{"a right that is none", edit(value+1, 0x3f), "begins with", "the table of access lists is damaged", false},
 		{"no mask", edit(value+1, 0), "has no mask", "the table of access lists is damaged", false},
@@ -69,6 +71,11 @@ func TestLists(t *testing.T) {
 			}
 			s.v = newVolume(s.d, s.v.geometry)
 			c.harm(s)
+			if v, err := fs.Open(s.d, fs.Options{ReadOnly: true, Log: slog.New(slog.DiscardHandler)}); err != nil {
+				t.Errorf("it is not opened: %v", err)
+			} else if err := v.Close(); err != nil {
+				t.Error(err)
+			}
 			said := func() (all string) {
 				r, err := check.Volume(s.d, check.Options{Data: true})
 				if err != nil {
@@ -108,5 +115,46 @@ func TestLists(t *testing.T) {
 				t.Errorf("flags %#x, %v", flags, err)
 			}
 		})
+	}
+}
+
+// Of a table whose first page is lost the others stay, and their numbers mean what they meant.
+func TestListsBehind(t *testing.T) {
+	long := func(right uint32) *fs.AccessList {
+		l := &fs.AccessList{Owner: 7, Mask: 7, Masked: true}
+		for id := range uint32(500) {
+			l.Named = append(l.Named, fs.AccessEntry{ID: id + 100, Rights: right})
+		}
+		return l
+	}
+	s := newSmall(t)
+	one, dir := fs.Handle{Ino: s.ino["/one"], Gen: 1}, fs.Handle{Ino: s.ino["/a"], Gen: 1}
+	v, err := fs.Open(s.d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		v.SetAccess(&fs.Cred{}, one, long(1)), v.SetAccess(&fs.Cred{}, dir, long(2)), v.Close(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.v = newVolume(s.d, s.v.geometry)
+	s.wrote(func(v *volume) { v.set64(orphansIno, layout.Pointers, 0) })
+	repaired(t, s.d)
+	if v, err = fs.Open(s.d, fs.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	for range 2 {
+		if l, err := v.GetAccess(dir); err != nil || l == nil || !l.Equal(long(2)) {
+			t.Fatalf("the list on the second page is %v, %v", l, err)
+		}
+		for right := range uint32(3) { // each takes a number
+			if err := v.SetAccess(&fs.Cred{}, one, long(right+3)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }

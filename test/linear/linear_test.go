@@ -158,9 +158,10 @@ func (n *totals) add(h *history, r porcupine.CheckResult) {
 }
 
 func (n *totals) report(t *testing.T) {
-	t.Logf("%d histories, %d operations, %d of them without an answer, all linearizable", n.histories, n.calls, n.lost)
-	if n.undecided > n.histories/100 {
-		t.Errorf("%d histories were not decided within %v", n.undecided, limit)
+	t.Logf("%d histories, %d operations, %d of them without an answer; %d linearizable, %d not decided within %v",
+		n.histories, n.calls, n.lost, n.histories-n.undecided, n.undecided, limit)
+	if n.undecided > 1+n.histories/100 { // a rare one has too many orders to try them all
+		t.Error("too many are not decided")
 	}
 }
 

@@ -103,28 +103,29 @@ var (
 	noneLeft         = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
 	streams          = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
-	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
-	rooms       = []string{"./internal/runtime/dtxn", "./fs", "-run", "RoomBeside|RoomForAll|FreeOnHost"}
-	trials      = []string{"./internal/runtime/ddisk", "-run=Judge|Trial"}
-	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
-	sharings    = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
-	frees       = []string{"./fs/...", "-run", "Freer"}
-	wishes      = []string{"./internal/runtime/dtxn", "-run", "Ahead|ReadBlocks"}
-	repairs     = []string{"./offline/repair", "-run", "Media|ManyDamages|Zeroed"}
-	localRanges = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
-	allocations = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
-	remounts    = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
-	keptFiles   = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
-	attributes  = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
-	accessLists = []string{"./fs", "-run", "AccessLists|DefaultLists|SetsLists|ManyLists"}
-	mountAttrs  = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid|Setgid"}
-	mounts      = []string{"./mount"}
-	requests    = []string{"./test/mount", "-run", "TestRequests"}
-	tables      = []string{"./test/mount", "-run", "Table|MountFuse"} // as root where FUSE is
-	whiteouts   = []string{"./mount", "-run", "TestWhiteout"}
-	faces       = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
-	readAhead   = []string{"./fs/...", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
-	programs    = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1",
+	rotors        = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
+	rooms         = []string{"./internal/runtime/dtxn", "./fs", "-run", "RoomBeside|RoomForAll|FreeOnHost"}
+	trials        = []string{"./internal/runtime/ddisk", "-run=Judge|Trial"}
+	pushes        = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
+	sharings      = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
+	frees         = []string{"./fs/...", "-run", "Freer"}
+	wishes        = []string{"./internal/runtime/dtxn", "-run", "Ahead|ReadBlocks"}
+	repairs       = []string{"./offline/repair", "-run", "Media|ManyDamages|Zeroed"}
+	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
+	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
+	remounts      = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
+	keptFiles     = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
+	attributes    = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
+	listsRepaired = []string{"./offline/repair", "-run", "TestLists"}
+	accessLists   = []string{"./fs", "-run", "AccessLists|DefaultLists|SetsLists|ManyLists"}
+	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid|Setgid"}
+	mounts        = []string{"./mount"}
+	requests      = []string{"./test/mount", "-run", "TestRequests"}
+	tables        = []string{"./test/mount", "-run", "Table|MountFuse"} // as root where FUSE is
+	whiteouts     = []string{"./mount", "-run", "TestWhiteout"}
+	faces         = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
+	readAhead     = []string{"./fs/...", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
+	programs      = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1",
 		"-timeout", "5m"}
 	exported = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
 	heirs    = []string{"./ops/standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run",
