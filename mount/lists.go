@@ -135,8 +135,8 @@ func (f *fileSystem) getList(id uint64, dflt bool) ([]byte, fuse.Status) {
 	return listBytes(l), fuse.OK
 }
 
-// missingList stands for an access list that cannot be read: the file is its owner's alone. Of an error the kernel would
-// refuse root as well.
+// missingList stands for an access list that cannot be read: the file is its owner's alone. Of an error the kernel
+// would refuse root as well.
 func (f *fileSystem) missingList(h fs.Handle) *fs.AccessList {
 	l := &fs.AccessList{Masked: true}
 	if a, err := f.volume.Getattr(h); err == nil {

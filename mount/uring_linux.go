@@ -251,8 +251,8 @@ requests:
 	}
 }
 
-// passing tells whether a command failed for want of memory, or by a signal, before FUSE saw it: the reply is still to be
-// handed over.
+// passing tells whether a command failed for want of memory, or by a signal, before FUSE saw it: the reply is still to
+// be handed over.
 func passing(err unix.Errno) bool {
 	return err == unix.ENOMEM || err == unix.EAGAIN || err == unix.EINTR
 }

@@ -293,7 +293,9 @@ func TestRestoreFilesOfDamagedAttributes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	for name, want := range map[string]uint32{".": 0o700, "once": 0o600, "twice": 0o600, "again": 0o600, "sound": 0o644} {
+	for name, want := range map[string]uint32{
+		".": 0o700, "once": 0o600, "twice": 0o600, "again": 0o600, "sound": 0o644,
+	} {
 		n, err := v.Lookup(root, v.Root(), []byte(name))
 		if err != nil || n.Attr.Mode != want {
 			t.Errorf("%s: mode %o, %v, want %o", name, n.Attr.Mode, err, want)

@@ -239,8 +239,8 @@ func Receive(ctx context.Context, folder string, r io.Reader, progress func(byte
 	return path, got, err
 }
 
-// farApart is by how much the number of what comes may be greater than all before: so a sender cannot use numbers up, by
-// which the order of backups is told.
+// farApart is by how much the number of what comes may be greater than all before: so a sender cannot use numbers up,
+// by which the order of backups is told.
 const farApart = 1 << 32
 
 // next is an error if a backup does not come next in the folder.

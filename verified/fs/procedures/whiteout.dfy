@@ -3,6 +3,7 @@ include "kept.dfy"
 // that does. It is RENAME and MKNOD in one transaction.
 module WhiteoutOps {
   import opened Machine
+  import opened AccessLists
   import opened ByteSlice
   import opened TxnS
   import opened VolumeGeometry
@@ -17,6 +18,7 @@ module WhiteoutOps {
   import RenameOps
   import NameTree
   import P = NfsPerm
+  import C = NfsCommon
   import N = NfsState
   import K = NfsMake
   import R = NfsRename
@@ -59,13 +61,26 @@ module WhiteoutOps {
     ensures fname in g.nodes[fh.ino].body.names <==> R.SameFile(f, fh, fname, th, tname)
     ensures fname in g.nodes[fh.ino].body.names ==> g == f
   { }
+  // Who may write and search may search.
+  lemma Narrower(c: P.Caller, n: N.Node)
+    ensures C.Can(c, n, P.WRITE + P.EXEC) ==> C.Can(c, n, P.EXEC)
+  {
+    var number := P.AccessNumber(n.attr.flags);
+    if number in c.lists { NarrowerEntries(c, c.lists[number].named); }
+  }
+  lemma NarrowerEntries(c: P.Caller, es: seq<Entry>)
+    ensures P.SomeAllows(c, es, P.WRITE + P.EXEC) ==> P.SomeAllows(c, es, P.EXEC)
+  { if es != [] { NarrowerEntries(c, es[1..]); } }
   // So all that the whiteout may lack is room, and root's rights.
   lemma Lacks(f: N.FS, g: N.FS, c: P.Caller, owner: uint32, fh: N.Handle, fname: seq<byte>, th: N.Handle,
     tname: seq<byte>, now: N.Time, fw: N.Wcc, tw: N.Wcc, st: uint32)
     requires R.RenameOk(f, g, c, fh, fname, th, tname, now, fw, tw) && !R.SameFile(f, fh, fname, th, tname)
     requires K.MknodErr(g, c, fh, fname, CHR, L.Unusable(owner), 0, 0, st)
     ensures N.Full(st) || (st == PERM && c.uid != 0)
-  { IsFree(f, g, c, fh, fname, th, tname, now, fw, tw); }
+  {
+    IsFree(f, g, c, fh, fname, th, tname, now, fw, tw);
+    Narrower(c, g.nodes[fh.ino]);
+  }
 
   lemma SeeDir(d: DirFs, dino: uint64, dgen: uint64)
     requires Sound(d) && N.LiveDir(AbsOf(d), N.Handle(dino, dgen))

@@ -18,9 +18,14 @@ module ListScenarios {
     ensures SomeAllows(c, Named(), want) == (InGroup(c, 30) && P.Within(3, want))
   {
     var es := Named();
-    assert es[1..] == [Entry(false, 12, 0), Entry(true, 30, 3)];
-    assert es[1..][1..] == [Entry(true, 30, 3)];
-    assert es[1..][1..][1..] == [];
+    var two, one := es[1..], es[1..][1..];
+    assert two == [Entry(false, 12, 0), Entry(true, 30, 3)];
+    assert one == [Entry(true, 30, 3)] && one[1..] == [];
+    assert OfUser(one, u) == None && InSome(c, one) == InGroup(c, 30);
+    assert SomeAllows(c, one, want) == (InGroup(c, 30) && P.Within(3, want));
+    assert OfUser(two, u) == if u == 12 then Some(0) else None;
+    assert InSome(c, two) == InSome(c, one) && SomeAllows(c, two, want) == SomeAllows(c, one, want);
+    assert InSome(c, es) == InSome(c, two) && SomeAllows(c, es, want) == SomeAllows(c, two, want);
   }
   // the rights of c to a file with that list, of mode 0754
   predicate Has(c: Caller, number: uint32, want: uint32)
@@ -124,7 +129,20 @@ module ListScenarios {
     ensures DefaultNumber(WithAccess(flags, n)) == DefaultNumber(flags) && AccessNumber(WithAccess(flags, n)) == n
     ensures DefaultNumber(WithDefault(flags, n)) == n && AccessNumber(WithDefault(flags, n)) == AccessNumber(flags)
     ensures WithAccess(flags, n) % 256 == flags % 256 == WithDefault(flags, n) % 256
-  { }
+  {
+    var d, a, f := (flags / 1048576) as int, (flags / 256 % 4096) as int, (flags % 256) as int;
+    Parts(d, n as int, f);
+    Parts(n as int, a, f);
+    Parts(d, a, f);
+  }
+  lemma Parts(d: int, a: int, f: int)
+    requires 0 <= d < 4096 && 0 <= a < 4096 && 0 <= f < 256
+    ensures var x := d * 1048576 + a * 256 + f;
+      x / 1048576 == d && x / 256 == d * 4096 + a && x / 256 % 4096 == a && x % 1048576 == a * 256 + f && x % 256 == f
+  {
+    var x := d * 1048576 + a * 256 + f;
+    assert x / 256 == d * 4096 + a;
+  }
 
   // ---- the table ----
 
