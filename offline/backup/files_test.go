@@ -244,8 +244,8 @@ func TestRestoreFilesOfDamage(t *testing.T) {
 	}
 }
 
-// Of what has damaged attributes the contents are there, for the owner alone, and it is named: also the root, and a file
-// with two names.
+// Of what has damaged attributes the contents are there, for the owner alone, and it is named: also the root, and a
+// file with two names.
 func TestRestoreFilesOfDamagedAttributes(t *testing.T) {
 	d := made(t, 64<<20, fs.MkfsOptions{}, func(v *fs.FS) {
 		for _, name := range []string{"once", "twice", "sound"} {

@@ -675,7 +675,7 @@
     ("procedures/whiteout", "whiteout: the open file is not kept", "    st, first := KeptOps.Keep(txn, d, ino, gen, s, ns);\n", "    st, first := 0, 0;\n", "*WhiteoutOps*.WhiteoutOpen"),
     ("procedures/whiteout", "whiteout: the background is not told", "    left, later := N.Handle(0, 0), true;\n", "    left, later := N.Handle(0, 0), false;\n", "*WhiteoutOps*.Whiteout"),
     ("procedures/whiteout", "vacuity: whiteout", "    if st != 0 { Lacks(pre,", "    assert false;\n    if st != 0 { Lacks(pre,", "*WhiteoutOps*.Whiteout"),
-    ("procedures/whiteout", "vacuity: what a whiteout may lack", "  { IsFree(f, g, c, fh,", "  { assert false; IsFree(f, g, c, fh,", "*WhiteoutOps*.Lacks"),
+    ("procedures/whiteout", "vacuity: what a whiteout may lack", "    Narrower(c, g.nodes[fh.ino]);", "    assert false;", "*WhiteoutOps*.Lacks"),
     ("exec/localcalls", "local: whiteout: the background is not told", "owner, fino, fgen, fname, tino, tgen, tname, s,\n      ns);\n  }", "owner, fino, fgen, fname, tino, tgen, tname, s,\n      ns);\n    call.later := false;\n  }", "*LocalCalls*.Whiteout"),
     ("exec/localcalls", "local: whiteout over an open file: nothing comes of it", "    call.result, call.later, first, left := WhiteoutOps", "    first, left := 0, N.Handle(0, 0);\n    var result, later;\n    result, later, first, left := WhiteoutOps", "*LocalCalls*.WhiteoutOpen"),
     ("exec/localcalls", "local: RENAME over an open file: the directories are exchanged", "    call.result, call.before, call.after, call.before2, call.after2, call.later, first := KeptOps", "    call.result, call.before2, call.after2, call.before, call.after, call.later, first := KeptOps", "*LocalCalls*.RenameOpen"),
