@@ -109,10 +109,9 @@ func as(t *testing.T, p person, do func() error) error {
 
 // A listWorld is a directory in which random steps are done, and what came of them.
 type listWorld struct {
-	t    *testing.T
-	r    *rand.Rand
-	dir  string
-	said []string
+	t   *testing.T
+	r   *rand.Rand
+	dir string
 }
 
 func (w *listWorld) p(name string) string { return filepath.Join(w.dir, name) }

@@ -21,12 +21,11 @@ func (d *Device) slowed(dir string) (string, error) {
 	if err := os.Mkdir(at, 0o700); err != nil {
 		return "", err
 	}
-	root := &fs.LoopbackRoot{Path: dir}
-	root.NewNode = func(r *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &slowNode{fs.LoopbackNode{RootData: r}, d.kind.barrier}
+	root, err := fs.NewLoopbackRoot(dir)
+	if err != nil {
+		return "", err
 	}
-	root.RootNode = root.NewNode(root, nil, "", nil)
-	server, err := fs.Mount(at, root.RootNode, &fs.Options{
+	server, err := fs.Mount(at, slow(root, d.kind.barrier), &fs.Options{
 		NullPermissions: true,
 		MountOptions: fuse.MountOptions{
 			Name: "slow", FsName: "tansy-bench", MaxWrite: 1 << 20, DisableXAttrs: true, DirectMountStrict: true,
@@ -47,11 +46,23 @@ func (d *Device) slowed(dir string) (string, error) {
 
 // slowNode is a file whose fsync takes its time. There is nothing to do for it: the files are in memory.
 type slowNode struct {
-	fs.LoopbackNode
+	*fs.LoopbackNode
 	takes time.Duration
 }
 
-var _ fs.NodeFsyncer = (*slowNode)(nil)
+func slow(node fs.InodeEmbedder, takes time.Duration) fs.InodeEmbedder {
+	return &slowNode{node.(*fs.LoopbackNode), takes}
+}
+
+var (
+	_ fs.NodeFsyncer     = (*slowNode)(nil)
+	_ fs.NodeWrapChilder = (*slowNode)(nil)
+)
+
+// WrapChild has what is below a directory be slow, too.
+func (n *slowNode) WrapChild(_ context.Context, below fs.InodeEmbedder) fs.InodeEmbedder {
+	return slow(below, n.takes)
+}
 
 func (n *slowNode) Fsync(ctx context.Context, _ fs.FileHandle, _ uint32) syscall.Errno {
 	select {
