@@ -27,9 +27,9 @@ import (
 // wait for another request of the kernel. Locks do, so that a mount that has them does without rings.
 //
 // Once the kernel was told that requests go this way, each waits until every queue has a worker. So the rings are made
-// before it is told, and if it then refuses one, it has all requests read from /dev/fuse. FORGET, INTERRUPT, and the
-// first request are read there anyway, and notifications written. So an INTERRUPT may come before its request, and is
-// lost then: what it could end, a copy, ends soon by itself (copyMax).
+// before it is told, and if a queue gets none for all that, the volume is mounted anew without. FORGET, INTERRUPT, and
+// the first request are read from /dev/fuse anyway, and notifications written. So an INTERRUPT may come before its
+// request, and is lost then: what it could end, a copy, ends soon by itself (copyMax).
 
 // What the kernel calls FUSE_IO_URING_CMD_REGISTER, FUSE_IO_URING_CMD_COMMIT_AND_FETCH, and FUSE_OVER_IO_URING.
 const (
