@@ -50,6 +50,10 @@ module ListScenarios {
     forall c: Caller, want: uint32 ensures OfUser(Named(), 13) == None && InSome(c, Named()) == InGroup(c, 30) &&
       SomeAllows(c, Named(), want) == (InGroup(c, 30) && P.Within(3, want)) { Entries(c, 13, want); }
   }
+  // Who is in the file's group has nothing of others' rights, of mode 0751 here.
+  lemma GroupAlone()
+    ensures var c := Who(13, 20, []); May(c, NF3REG, 489, 10, 20, 256, READ) && !May(c, NF3REG, 489, 10, 20, 256, EXEC)
+  { Entries(Who(13, 20, []), 13, READ); Entries(Who(13, 20, []), 13, EXEC); }
   // A list that is not there leaves the file to its owner and to root.
   lemma Missing(want: uint32)
     ensures !Has(Who(13, 20, [30]), 3, READ) && !Has(Who(11, 7, []), 3, READ) && Has(Who(10, 7, []), 3, 7)
@@ -121,6 +125,7 @@ module ListScenarios {
       SetListErr(pre, Who(0, 0, []), h, false, 0, None, NFS3ERR_PERM)
     ensures SetFlagsOk(pre, post, Who(0, 0, []), h, 0x40, now) ==> Owned(post, h, 420, 256 + 64)
     ensures FlagsOk(pre, h, 16) && !FlagsOk(pre, h, 272) && ListsOk(pre, h, 272, 420)
+    ensures !ListsOk(pre, h, 16, 420) && !ListsOk(pre, h, 272, 421)
     ensures !SetFlagsErr(pre, Who(0, 0, []), h, 16, NFS3ERR_PERM)
   { }
   // Of both lists each is set alone.
