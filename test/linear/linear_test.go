@@ -58,9 +58,9 @@ var (
 	histories = flag.Int("histories", 0, "number of histories; 0: few enough for a few seconds")
 )
 
-// limit bounds the search for an order. Histories are so small that it takes
-// milliseconds; one that reaches the limit counts as not decided.
-const limit = 20 * time.Second
+// limit bounds the search for an order. Histories are so small that it takes milliseconds; one was seen that took
+// longer than 20 s beside other work. One that reaches the limit counts as not decided.
+const limit = 2 * time.Minute
 
 func seed(t *testing.T) uint64 {
 	s := *seedFlag
@@ -160,7 +160,7 @@ func (n *totals) add(h *history, r porcupine.CheckResult) {
 func (n *totals) report(t *testing.T) {
 	t.Logf("%d histories, %d operations, %d of them without an answer; %d linearizable, %d not decided within %v",
 		n.histories, n.calls, n.lost, n.histories-n.undecided, n.undecided, limit)
-	if n.undecided > 1+n.histories/100 { // a rare one has too many orders to try them all
+	if n.undecided > n.histories/100 {
 		t.Error("too many are not decided")
 	}
 }
