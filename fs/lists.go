@@ -68,16 +68,14 @@ func accessList(l *listtable.List, owner, mask, other uint32) *AccessList {
 // The table lies in inode 2's file, where the extended attributes of inodes would lie that are not there, as attributes
 // whose names are the numbers. docs/design/format.md has the bytes.
 const (
-	maxList     = 4095          // the largest number
-	listsOfRoot = 1024          // the last numbers, which root alone takes
-	listPage    = BlockSize - 8 // bytes of lists in a block
-	listHeader  = 4 + listName  // of a list in a block: of the attribute, and its name
-	listName    = 3             // a number, in hexadecimal
-	listRights  = 2             // bytes of what a list has beside its entries
-	listEntry   = 5             // bytes of an entry
-
-	listGeneration = 1 // of the blocks
-
+	maxList     = 4095            // the largest number
+	listsOfRoot = 1024            // the last numbers, which root alone takes
+	listPage    = BlockSize - 8   // bytes of lists in a block
+	listHeader  = 4 + listName    // of a list in a block: of the attribute, and its name
+	listName    = 3               // a number, in hexadecimal
+	listRights  = 2               // bytes of what a list has beside its entries
+	listEntry   = 5               // bytes of an entry
+	listAge     = 1               // the generation that a block of lists says
 	noBlock     = uint64(1) << 27 // inode 2's file has no block of that number
 	groupMark   = 8               // of an entry's first byte: it is a group's
 	maskMark    = 1 << 12         // of the first two bytes of a list: it has a mask
@@ -132,7 +130,7 @@ var errList = errors.New("there is something else in the table of access lists")
 
 // addAll adds the lists of a page to the table in memory.
 func (v *FS) addAll(b []byte) (used int, err error) {
-	if binary.LittleEndian.Uint64(b) != listGeneration {
+	if binary.LittleEndian.Uint64(b) != listAge {
 		return 0, errList
 	}
 	for b = b[8:]; len(b) >= 4 && b[0] != 0; {

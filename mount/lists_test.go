@@ -3,9 +3,15 @@
 package mount
 
 import (
+	"bytes"
 	"encoding/binary"
+	"log/slog"
+	"syscall"
 	"testing"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"tansy/disk"
 	"tansy/fs"
 )
 
@@ -58,5 +64,63 @@ func TestListBytes(t *testing.T) {
 		if l, ok := listOf(b); ok {
 			t.Errorf("%s: %+v", what, l)
 		}
+	}
+}
+
+// listVolume is a volume of which access lists may be missing.
+type listVolume struct {
+	Volume
+	missing bool
+}
+
+func (v *listVolume) GetAccess(h fs.Handle) (*fs.AccessList, error) {
+	if v.missing {
+		return nil, fs.ErrIO
+	}
+	return v.Volume.GetAccess(h)
+}
+
+// A file whose list is missing is its owner's alone, and root's: the kernel is told so, and of no error, by which it
+// would refuse root as well. A list that it could not read into a page is not taken.
+func TestListsForTheKernel(t *testing.T) {
+	d := disk.NewMem(16 << 20)
+	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, Inodes: 64}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fs.Open(d, fs.Options{Log: slog.New(slog.DiscardHandler), Deferred: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	volume := &listVolume{Volume: v}
+	f, err := newFileSystem(volume, Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.forget = func(uint64, int64, int64) fuse.Status { return fuse.OK }
+	long := func(n int) []byte {
+		l := &fs.AccessList{Owner: 7, Mask: 7, Masked: true}
+		for id := range n {
+			l.Named = append(l.Named, fs.AccessEntry{ID: uint32(id), Rights: 4})
+		}
+		return listBytes(l)
+	}
+	root := &fuse.InHeader{NodeId: fuse.FUSE_ROOT_ID}
+	if b := long(508); len(b) <= 4096 {
+		t.Fatalf("%d bytes", len(b))
+	}
+	if status := f.setListBytes(root, false, long(508)); status != fuse.Status(syscall.E2BIG) {
+		t.Errorf("a list that is too long: %v", status)
+	}
+	if status := f.setListBytes(root, false, long(507)); status != fuse.OK {
+		t.Errorf("the longest list: %v", status)
+	}
+	volume.missing = true
+	b, status := f.getList(fuse.FUSE_ROOT_ID, false)
+	if l, ok := listOf(b); status != fuse.OK || !ok || !l.Equal(&fs.AccessList{Owner: 7, Masked: true}) {
+		t.Errorf("a missing list: %+v, %v", l, status)
+	}
+	if names, err := f.listNames(v.Root(), nil); err != nil || !bytes.Contains(names, []byte(accessName)) {
+		t.Errorf("names with a missing list: %q, %v", names, err)
 	}
 }

@@ -73,6 +73,8 @@ func TestLists(t *testing.T) {
 			c.harm(s)
 			if v, err := fs.Open(s.d, fs.Options{ReadOnly: true, Log: slog.New(slog.DiscardHandler)}); err != nil {
 				t.Errorf("it is not opened: %v", err)
+			} else if l, err := v.GetAccess(one); c.what == "another generation" && err != fs.ErrIO {
+				t.Errorf("before it the list is %+v, %v", l, err)
 			} else if err := v.Close(); err != nil {
 				t.Error(err)
 			}
