@@ -723,8 +723,9 @@ func unmount(dir string, lazy bool) error {
 	if err != nil || lazy || ended {
 		return err
 	}
-	// Who has it may be about to end; and where the server has been killed, nobody keeps the volume open.
-	for last := time.Now().Add(time.Second); ; time.Sleep(50 * time.Millisecond) {
+	// Who has it may be about to end, or to let go of it, as a container does that begins with what is mounted outside;
+	// and where the server has been killed, nobody keeps the volume open.
+	for last := time.Now().Add(2 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		all := mount.Holders(at.Device)
 		if len(all) == 0 {
 			break

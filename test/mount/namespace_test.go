@@ -16,10 +16,11 @@ import (
 	"tansy/test/kit/mounttest"
 )
 
-// holder starts a process with a mount namespace of its own, which keeps what is mounted now.
-func holder(t *testing.T) *exec.Cmd {
+// holder starts a process with a mount namespace of its own, which keeps the volume that is mounted on a directory.
+func holder(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
-	c := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", "echo ready; read x")
+	c := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", hosttest.Apart+"echo ready; read x")
+	c.Env = append(os.Environ(), "KEEP="+dir)
 	in, err := c.StdinPipe()
 	must(t, err)
 	out, err := c.StdoutPipe()
@@ -43,7 +44,7 @@ func TestHeldElsewhere(t *testing.T) {
 	for _, umount := range []bool{true, false} {
 		image := mounttest.Volume(t, bin, "64M")
 		m := mounttest.New(t, bin, image)
-		by := fmt.Sprintf("process %d (sh), mounted on %s", holder(t).Process.Pid, m.Dir)
+		by := fmt.Sprintf("process %d (sh), mounted on %s", holder(t, m.Dir).Process.Pid, m.Dir)
 		must(t, os.WriteFile(filepath.Join(m.Dir, "f"), []byte("data"), 0o644))
 		if umount {
 			fails(t, by, bin, "umount", m.Dir)
@@ -69,8 +70,11 @@ func TestHeldElsewhere(t *testing.T) {
 func TestServedHeldElsewhere(t *testing.T) {
 	bin := mounttest.Build(t)
 	m, _, _, _ := served(t, bin)
-	by := fmt.Sprintf("process %d (sh), mounted on %s", holder(t).Process.Pid, m.Dir)
+	other := mounttest.Volume(t, bin, "64M")
+	apart := mounttest.New(t, bin, other)
+	by := fmt.Sprintf("process %d (sh), mounted on %s", holder(t, m.Dir).Process.Pid, m.Dir)
 	fails(t, by, bin, "umount", m.Dir)
+	apart.Unmount(t, bin, other) // of other tests, which may run now, nothing is held
 }
 
 // A process that was killed has no volume open, whoever has what it mounted.
@@ -78,7 +82,7 @@ func TestKilledHeldElsewhere(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "64M")
 	m := mounttest.New(t, bin, image)
-	holder(t)
+	holder(t, m.Dir)
 	m.Kill()
 	mounttest.Run(t, bin, "umount", m.Dir)
 	mounttest.Run(t, bin, "check", image)

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tansy/test/kit/hosttest"
 	"tansy/test/kit/mounttest"
 )
 
@@ -238,7 +239,7 @@ func (o *overlaid) marks(t *testing.T) {
 // TestOverlayOfUser: who is not root has the same in a user namespace, with attributes of the namespace user.
 func TestOverlayOfUser(t *testing.T) {
 	bin := mounttest.Build(t)
-	if out, err := asUser("true"); err != nil {
+	if out, err := asUser("true", ""); err != nil {
 		t.Skipf("no user namespaces here: %v, %s", err, out)
 	}
 	image := filepath.Join(t.TempDir(), "v.img")
@@ -268,10 +269,11 @@ func TestOverlayOfUser(t *testing.T) {
 	m.Unmount(t, bin, image)
 }
 
-// asUser runs a script as root of a user namespace, which is nobody outside.
-func asUser(script string, args ...string) (string, error) {
-	cmd := exec.Command("unshare", append([]string{"-Urm", "sh", "-c", script, "sh"}, args...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+// asUser runs a script as root of a user namespace, which is nobody outside. $1 is a directory with a volume.
+func asUser(script, dir string) (string, error) {
+	cmd := exec.Command("unshare", "-m", "sh", "-c", hosttest.Apart+
+		`exec setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urm sh -c "$@"`, "sh", script, "sh", dir)
+	cmd.Env = append(os.Environ(), "KEEP="+dir)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

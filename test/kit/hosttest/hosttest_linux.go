@@ -15,8 +15,10 @@ import (
 )
 
 // Apart is the beginning of a shell script in a mount namespace of its own: it keeps no volume there that other tests
-// have mounted, and could not close else.
-const Apart = `grep -E ' fuse(blk)?\.tansy' /proc/mounts | while read -r _ dir _; do umount -l "$dir"; done; `
+// have mounted, and could not close else. The volume on the directory $KEEP stays, if there is one.
+const Apart = `grep -E ' fuse(blk)?\.tansy' /proc/mounts | while read -r _ dir _; do
+	[ "$dir" = "${KEEP-}" ] || umount -l "$dir"
+done; `
 
 // Run runs a command that needs root, and returns what it prints. If it fails, the test is
 // skipped.
