@@ -117,6 +117,7 @@ var (
 	keptFiles     = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
 	attributes    = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
 	listsRepaired = []string{"./offline/repair", "-run", "TestLists"}
+	setsBoth      = []string{"./fs", "-run", "SetsBothLists"}
 	accessLists   = []string{"./fs", "-run", "AccessLists|DefaultLists|SetsLists|ManyLists"}
 	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid|Setgid"}
 	mounts        = []string{"./mount"}
