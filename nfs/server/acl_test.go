@@ -164,6 +164,15 @@ func TestACL(t *testing.T) {
 	_, err = c.SetACL(bob, dir, 0, nfsclient.ACL{}, nfsclient.ACL{})
 	wantErr(t, "SETACL of nothing", err, nil)
 	hasLists(t, c, v, dir, full, small)
+	for mask, want := range map[uint32][4]int{
+		accessToo: {7, 7, 0, 0}, defaultToo: {0, 0, 4, 4}, nfs3.ACLDefaultCount: {0, 0, 4, 0},
+	} {
+		_, _, access, dflt, err := c.GetACL(bob, dir, mask)
+		is := [4]int{int(access.Count), len(access.Entries), int(dflt.Count), len(dflt.Entries)}
+		if err != nil || is != want {
+			t.Errorf("GETACL of a directory, mask %x: %v, %v, want %v", mask, err, is, want)
+		}
+	}
 	made, err := c.Create(bob, dir, []byte("new"), fs.Guarded, mode(0o666), 0)
 	wantErr(t, "CREATE", err, nil)
 	if made.Attr.Mode != 0o640 {
@@ -215,6 +224,10 @@ func TestACLErrors(t *testing.T) {
 	v, file, dir, link := listVolume(t)
 	c := knowing(t, mount(t, start(t, v)))
 	const both = nfs3.ACLAccess | nfs3.ACLDefault
+	gone, err := c.Create(root, c.Root(), []byte("gone"), fs.Guarded, mode(0o644), 0)
+	wantErr(t, "CREATE", err, nil)
+	_, err = c.Remove(root, c.Root(), []byte("gone"))
+	wantErr(t, "REMOVE", err, nil)
 	fine := nfsclient.ACLOf(1, 0, 6, 2, 50, 4, 4, 0, 5, 0x10, 0, 6, 0x20, 0, 4)
 	long := func(n uint32) nfsclient.ACL {
 		words := []uint32{1, 0, 7, 4, 0, 7, 0x10, 0, 7, 0x20, 0, 7}
@@ -253,6 +266,7 @@ func TestACLErrors(t *testing.T) {
 		"a second list that is none": {bob, dir, both, fine, of(1, 0, 6), fs.ErrInval},
 		"longer than a mount has":    {bob, dir, both, fine, long(fs.MaxNamed + 1), fs.ErrNoSpc},
 		"a handle of nothing":        {bob, fs.Handle{}, 0x11, fine, fine, fs.ErrStale},
+		"of what is gone":            {bob, gone.Handle, 0x11, fine, fine, fs.ErrStale},
 	} {
 		a, err := c.SetACL(x.who, x.h, x.mask, x.access, x.dflt)
 		wantErr(t, what, err, x.want)
@@ -265,15 +279,17 @@ func TestACLErrors(t *testing.T) {
 			t.Errorf("%s: mode %o", what, at.Mode)
 		}
 	}
-	_, _, _, _, err := c.GetACL(bob, file, 0x10)
+	_, _, _, _, err = c.GetACL(bob, file, 0x10)
 	wantErr(t, "GETACL, an unknown mask", err, fs.ErrInval)
+	_, _, _, _, err = c.GetACL(bob, gone.Handle, 0x10)
+	wantErr(t, "GETACL of what is gone", err, fs.ErrStale)
 	_, _, _, _, err = c.GetACL(bob, fs.Handle{}, 0x10)
 	wantErr(t, "GETACL, a handle of nothing", err, fs.ErrStale)
 	_, err = c.SetACL(bob, dir, both, fine, long(fs.MaxNamed))
 	wantErr(t, "as long as a mount has", err, nil)
 
 	// what is not in the form of an argument
-	for _, l := range []nfsclient.ACL{long(1021), {Count: 1025}} {
+	for _, l := range []nfsclient.ACL{long(1021), {Count: 1025}, {Entries: long(1021).Entries}} {
 		_, err = c.SetACL(bob, file, 0, l, nfsclient.ACL{})
 		var rpc *nfsclient.RPCError
 		if !errors.As(err, &rpc) || rpc.Stat != uint32(oncrpc.GarbageArgs) {

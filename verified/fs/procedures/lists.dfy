@@ -152,7 +152,12 @@ module ListOps {
   // An access list leaves what flags forbid.
   lemma LowFlags(flags: uint32)
     ensures P.IsImmutable(flags) == P.IsImmutable(flags % 256) && P.IsAppendOnly(flags) == P.IsAppendOnly(flags % 256)
-  { }
+  {
+    var high, low := flags / 256, flags % 256;
+    assert flags == 256 * high + low;
+    assert flags / 16 == 16 * high + low / 16;
+    assert flags / 32 == 8 * high + low / 32;
+  }
   lemma ForbidsAsMuch(flags: uint32, number: uint32)
     requires number <= 4095
     ensures var q := L.WithAccess(flags, number); P.IsImmutable(q) == P.IsImmutable(flags) &&

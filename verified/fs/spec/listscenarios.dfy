@@ -138,7 +138,8 @@ module ListScenarios {
       Live(post, h) && var n, m := pre.nodes[h.ino], post.nodes[h.ino]; m.attr.mode == 425 && m.body == n.body &&
       m.attr.flags == 2 * 1048576 + 256 + 64 && m.attr.mtime == n.attr.mtime &&
       m.attr.ctime == Stamp(now, Stamp(now, n.attr.ctime))
-    ensures !SetListsErr(pre, Who(10, 20, []), h, 1, Some(425), 2, NFS3ERR_ACCES)
+    ensures !SetListsErr(pre, Who(10, 20, []), h, 1, Some(425), 2, NFS3ERR_ACCES) &&
+      !SetListsOk(pre, post, Who(10, 20, []), h, 1, Some(425), 4096, now)
   { }
   lemma SettingBothOfLink(pre: FS, post: FS, h: Handle, now: Time)
     requires Live(pre, h) && pre.nodes[h.ino].body.Symlink?

@@ -548,7 +548,7 @@
     ("spec/local.s", "lists: both of a link", "      !n.body.Symlink? && (dflt != 0 ==> n.body.Dir?) &&\n", "      (dflt != 0 ==> n.body.Dir?) &&\n", "spec/listscenarios:*SettingBothOfLink"),
     ("spec/local.s", "lists: both of a file", "      !n.body.Symlink? && (dflt != 0 ==> n.body.Dir?) &&\n", "      !n.body.Symlink? &&\n", "spec/listscenarios:*.SettingBoth"),
     ("spec/local.s", "lists: both of any access list", "    access <= MAXLIST && dflt <= MAXLIST &&", "    dflt <= MAXLIST &&", "spec/listscenarios:*.SettingBoth"),
-    ("spec/local.s", "lists: both of any default list", "    access <= MAXLIST && dflt <= MAXLIST &&", "    access <= MAXLIST &&", "spec/listscenarios:*.SettingBoth"),
+    ("spec/local.s", "lists: both of any default list", "    access <= MAXLIST && dflt <= MAXLIST &&", "    access <= MAXLIST &&", "*NfsLocal*SetListsOk"),
     ("spec/local.s", "lists: both with any rights", "dflt <= MAXLIST && (rights.Some? ==> rights.x < 512) && MaySet", "dflt <= MAXLIST && MaySet", "spec/listscenarios:*.SettingBoth"),
     ("spec/local.s", "lists: of both the access list is lost", "Node(ListAttr(c, first, true, dflt, None, now)", "Node(ListAttr(c, n.attr, true, dflt, None, now)", "spec/listscenarios:*SettingBothOfDirectory"),
     ("spec/local.s", "lists: of both the default list is lost", "Node(ListAttr(c, first, true, dflt, None, now)", "Node(first", "spec/listscenarios:*SettingBothOfDirectory"),
