@@ -95,7 +95,11 @@ def with_parent():
 
 
 def main():
-    z3 = subprocess.Popen([os.environ.get("Z3", "z3")] + sys.argv[1:], stdin=subprocess.PIPE, preexec_fn=with_parent)
+    # Its memory in large pages halves the time: it follows pointers through some hundred megabytes. Other C libraries
+    # than glibc know nothing of this.
+    pages = dict({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}, **os.environ)
+    z3 = subprocess.Popen([os.environ.get("Z3", "z3")] + sys.argv[1:], stdin=subprocess.PIPE, preexec_fn=with_parent,
+                          env=pages)
     try:
         fcntl.fcntl(0, 1031, 1 << 20)  # F_SETPIPE_SZ: Dafny writes a kilobyte at a time
     except OSError:

@@ -28,6 +28,8 @@ module KeptOps {
   import RemoveOps
   import RenameOps
   import Room = NfsRoom
+  import BlockStore
+  import P = NfsPerm
   import N = NfsState
   import C = NfsCommon
   import K = NfsMake
@@ -186,11 +188,7 @@ module KeptOps {
     ensures st != 0 ==> L.TmpfileErr(old(AbsOf(d)), N.Handle(dino, dgen), AttributeOps.SattrOf(a), st)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.NamelessNeeds(), st)
   {
-    ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
-    ghost var pre, w, sa, now := AbsOf(d), WhoOf(c), AttributeOps.SattrOf(a), N.Time(s, ns);
     DirStatus(d, dino, dgen, [46]);
-    NameTree.Basics(g, ms, dirs);
-    assert OkIno(g, ORPHANS) && NameTree.Fits(2, ms[2]);
     ino, node, first := 0, null, 0;
     var dir: Bytes?;
     st, dir := OpenDirHandle(txn, d, dino, dgen, false);
@@ -199,9 +197,32 @@ module KeptOps {
     if immutable { st := PERM; return; }
     st := AttributeOps.ArgStatus(a);
     if st != 0 { return; }
-    if Unfit(g, ms) { IsWorn(d); }
-    st, ino := CreateOps.NewData(txn, d, c, dino, dir, a, CreateOps.GUARDED, 0, s, ns);
+    if Unfit(d.fs.geometry, d.fs.metas) { IsWorn(d); }
+    st, ino, node, first := Nameless(txn, d, c, dino, dgen, dir, a, s, ns);
     IsLacking(txn, old(StockOf(txn, d)), Room.NamelessNeeds(), st);
+  }
+  // The directory and the arguments allow it.
+  method Nameless(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, a: AttributeOps.Sattr,
+    s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
+    modifies d.Repr(), txn.inodes
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.fs.metas && |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] &&
+      !P.IsImmutable(d.fs.metas[dino].marks) && C.ArgsOk(AttributeOps.SattrOf(a)) && (a.hasSize ==> a.size <= MAXFILE)
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 &&
+      L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns),
+        N.Handle(ino, MetaOf(node.data).gen), ReplyAttr(ino, MetaOf(node.data)))
+    ensures st == 0 || st == NOSPC
+    ensures st != 0 ==> (txn.inodes.Dry() && BlockStore.GotInodes(txn) <= old(BlockStore.GotInodes(txn))) ||
+      Unfit(d.fs.geometry, old(d.fs.metas))
+  {
+    ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
+    ghost var pre, w, sa, now := AbsOf(d), WhoOf(c), AttributeOps.SattrOf(a), N.Time(s, ns);
+    DirStatus(d, dino, dgen, [46]);
+    NameTree.Basics(g, ms, dirs);
+    assert OkIno(g, ORPHANS) && NameTree.Fits(2, ms[2]);
+    node, first := null, 0;
+    st, ino := CreateOps.NewData(txn, d, c, dino, dir, a, CreateOps.GUARDED, 0, s, ns);
     if st != 0 { return; }
     ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
     Creation.BornIs(w, pre.nodes[dino], ms[dino], REG, ms[ino].gen + 1, CreateOps.FILEMODE, sa, dino, now);

@@ -23,6 +23,29 @@ module Orphans {
     Intro(geo, ms', dirs, Witness(w.names, w.subs, w.depth, o, w.kept));
   }
 
+  // the list with a file before all others, of which nothing else changes
+  lemma Front(geo: Geometry, ms: Metas, ms': Metas, rest: seq<uint64>, i: uint64)
+    requires Listed(geo, ms, rest) && OkIno(geo, i) && 2 < i && i in ms && !OnList(ms[i]) && i in ms' && OnList(ms'[i])
+    requires ms'[i].next == ms[2].next && 2 in ms' && ms'[2].next == i && !OnList(ms'[2])
+    requires forall x: uint64 {:trigger x in ms'} {:trigger x in ms} ::
+      x != 2 && x != i ==> (x in ms <==> x in ms') && (x in ms ==> ms'[x] == ms[x])
+    ensures Listed(geo, ms', [i] + rest)
+  {
+    var o := [i] + rest;
+    assert i !in rest;
+    forall k: int | 0 <= k < |o|
+      ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in ms' && OnList(ms'[o[k]]) &&
+        ms'[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
+    {
+      if 0 < k { assert o[k] == rest[k-1] && o[k] != i; }
+      if k + 1 < |o| { assert o[k+1] == rest[k]; }
+    }
+    forall j: int, k: int | 0 <= j < k < |o| ensures o[j] != o[k]
+    { assert o[k] == rest[k-1]; if 0 < j { assert o[j] == rest[j-1]; } }
+    forall x: uint64 | OkIno(geo, x) && x in ms' && OnList(ms'[x]) ensures x in o
+    { if x != i { assert x != 2; assert x in rest; } }
+  }
+
   // a file is put at the head of the list, unless it is on it
   lemma PutOn(geo: Geometry, ms: Metas, dirs: Dirs, i: uint64)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && 2 < i && i in ms && ms[i].ty != 0 && 2 in ms
@@ -32,20 +55,7 @@ module Orphans {
     var w := Elim(geo, ms, dirs);
     var ms', o := Orphaned(ms, i), [i] + w.orphans;
     assert Fits(i, ms[i]) && Fits(2, ms[2]);
-    assert i !in w.orphans by { if i in w.orphans { var k :| 0 <= k < |w.orphans| && w.orphans[k] == i; } }
-    assert Listed(geo, ms', o) by {
-      forall k: int | 0 <= k < |o|
-        ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in ms' && OnList(ms'[o[k]]) &&
-          ms'[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
-      {
-        if 0 < k { assert o[k] == w.orphans[k-1] && o[k] != i; }
-        if k + 1 < |o| { assert o[k+1] == w.orphans[k]; }
-      }
-      forall j: int, k: int | 0 <= j < k < |o| ensures o[j] != o[k]
-      { assert o[k] == w.orphans[k-1]; if 0 < j { assert o[j] == w.orphans[j-1]; } }
-      forall x: uint64 | OkIno(geo, x) && x in ms' && OnList(ms'[x]) ensures x in o
-      { if x != i { assert x != 2; assert x in w.orphans; } }
-    }
+    Front(geo, ms, ms', w.orphans, i);
     Relist(geo, ms, ms', dirs, w, o);
   }
 
@@ -66,6 +76,32 @@ module Orphans {
     }
   }
 
+  // the list without its head, of which nothing else changes
+  lemma Rest(geo: Geometry, ms: Metas, mid: Metas, all: seq<uint64>)
+    requires Listed(geo, ms, all) && all != [] && 2 in mid && !OnList(mid[2]) && mid[2].next == ms[all[0]].next
+    requires all[0] in mid && !OnList(mid[all[0]])
+    requires forall i: uint64 {:trigger i in mid} {:trigger i in ms} ::
+      i != 2 && i != all[0] ==> (i in ms <==> i in mid) && (i in ms ==> mid[i] == ms[i])
+    ensures Listed(geo, mid, all[1..])
+  {
+    var o := all[1..];
+    forall k: int | 0 <= k < |o|
+      ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in mid && OnList(mid[o[k]]) &&
+        mid[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
+    {
+      assert o[k] == all[k+1] && o[k] != all[0];
+      if k + 1 < |o| { assert o[k+1] == all[k+2]; }
+    }
+    forall j: int, k: int | 0 <= j < k < |o| ensures o[j] != o[k] { assert o[j] == all[j+1] && o[k] == all[k+1]; }
+    forall x: uint64 | OkIno(geo, x) && x in mid && OnList(mid[x]) ensures x in o
+    {
+      assert x != all[0] && x != 2 && x in all;
+      var k :| 0 <= k < |all| && all[k] == x;
+      assert o[k-1] == x;
+    }
+    if o != [] { assert o[0] == all[1]; }
+  }
+
   // One step of the background (Stepped in attributechanges.dfy): sh is left to be freed of
   // the head; when that is nothing it leaves the list, and is free if it has no links.
   lemma StepOk(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, sh: Leftover)
@@ -82,23 +118,7 @@ module Orphans {
     var mid := ms[h := WithLeftover(WithList(m, m.flags - 1, 0), sh)][2 := WithList(ms[2], ms[2].flags, m.next)];
     var o := w.orphans[1..];
     assert h == w.orphans[0];
-    assert Listed(geo, mid, o) by {
-      forall k: int | 0 <= k < |o|
-        ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in mid && OnList(mid[o[k]]) &&
-          mid[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
-      {
-        assert o[k] == w.orphans[k+1] && o[k] != w.orphans[0];
-        if k + 1 < |o| { assert o[k+1] == w.orphans[k+2]; }
-      }
-      forall j: int, k: int | 0 <= j < k < |o| ensures o[j] != o[k]
-      { assert o[j] == w.orphans[j+1] && o[k] == w.orphans[k+1]; }
-      forall x: uint64 | OkIno(geo, x) && x in mid && OnList(mid[x]) ensures x in o
-      {
-        assert x != h && x != 2 && x in w.orphans;
-        var k :| 0 <= k < |w.orphans| && w.orphans[k] == x;
-        assert o[k-1] == x;
-      }
-    }
+    Rest(geo, ms, mid, w.orphans);
     if m.nlink != 0 { Relist(geo, ms, mid, dirs, w, o); } else { Free(geo, ms, mid, dirs, dirs', w, o, h); }
   }
 

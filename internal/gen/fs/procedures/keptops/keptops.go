@@ -241,19 +241,44 @@ func Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint
 	var _ = out6
 	var out7 uint64
 	var _ = out7
-	out6, out7 = createops.NewData(txn, d, c, dino, dir, a, createops.GUARDED(), uint64(0), s, ns)
-	st = out6
-	ino = out7
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
 	var out8 *dbytes.Bytes
 	var _ = out8
 	var out9 uint64
 	var _ = out9
-	out8, out9 = PutFirst(txn, d, ino)
+	out6, out7, out8, out9 = Nameless(txn, d, c, dino, dir, a, s, ns)
+	st = out6
+	ino = out7
 	node = out8
 	first = out9
+	return st, ino, node, first
+}
+func Nameless(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
+	var st uint32 = 0
+	var _ = st
+	var ino uint64 = 0
+	var _ = ino
+	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = node
+	var first uint64 = 0
+	var _ = first
+	node, first = (*dbytes.Bytes)(nil), uint64(0)
+	var out1 uint32
+	var _ = out1
+	var out2 uint64
+	var _ = out2
+	out1, out2 = createops.NewData(txn, d, c, dino, dir, a, createops.GUARDED(), uint64(0), s, ns)
+	st = out1
+	ino = out2
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var out3 *dbytes.Bytes
+	var _ = out3
+	var out4 uint64
+	var _ = out4
+	out3, out4 = PutFirst(txn, d, ino)
+	node = out3
+	first = out4
 	return st, ino, node, first
 }
 func PutFirst(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, uint64) {
