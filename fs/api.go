@@ -276,5 +276,14 @@ type OnceFileSystem interface {
 	Once(id *CallID) FileSystem
 }
 
+// Lister is a FileSystem whose files have access lists. FS.SetAccess and FS.SetDefault say what they are.
+type Lister interface {
+	// GetLists returns the lists of a file, and its attributes, all of one instant. The error is ErrIO if a list cannot be
+	// read.
+	GetLists(h Handle) (Lists, Attr, error)
+	// SetLists gives a file the access list of l, the default list, or both at one instant.
+	SetLists(c *Cred, h Handle, l Lists, access, dflt bool) error
+}
+
 // Clock gives the time stamps; tests replace it.
 type Clock func() time.Time

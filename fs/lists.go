@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tansy/internal/gen/fs/exec/answers"
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/exec/localcalls"
 	"tansy/internal/lockorder"
@@ -23,6 +24,11 @@ type AccessList struct {
 	Masked                    bool
 	Named                     []AccessEntry
 }
+
+var _ Lister = (*FS)(nil)
+
+// Lists are the access list of a file, and the default list of a directory; nil: it has none.
+type Lists struct{ Access, Default *AccessList }
 
 // AccessEntry is what an AccessList gives to a user, or to a group.
 type AccessEntry struct {
@@ -287,10 +293,18 @@ func (v *FS) GetAccess(h Handle) (*AccessList, error) {
 		return nil, nil
 	}
 	n, _, mode, err := v.listsOf(h)
-	if err != nil || n == 0 {
+	if err != nil {
 		return nil, err
 	}
-	l := v.xattrs.lists.table.Get(n)
+	return v.accessOf(n, mode)
+}
+
+// accessOf is the access list of a file with this number of one, and this mode.
+func (v *FS) accessOf(number, mode uint32) (*AccessList, error) {
+	if number == 0 {
+		return nil, nil
+	}
+	l := v.xattrs.lists.table.Get(number)
 	if l == nil {
 		return nil, ErrIO
 	}
@@ -304,13 +318,41 @@ func (v *FS) GetDefault(h Handle) (*AccessList, error) {
 		return nil, nil
 	}
 	_, n, _, err := v.listsOf(h)
-	if err != nil || n == 0 {
+	if err != nil {
 		return nil, err
 	}
-	if l := v.xattrs.lists.table.Get(n); l != nil {
+	return v.defaultOf(n)
+}
+
+// defaultOf is the default list of a directory with this number of one.
+func (v *FS) defaultOf(number uint32) (*AccessList, error) {
+	if number == 0 {
+		return nil, nil
+	}
+	if l := v.xattrs.lists.table.Get(number); l != nil {
 		return accessList(l, l.Owner, l.Mask, l.Other), nil
 	}
 	return nil, ErrIO
+}
+
+// GetLists implements Lister.
+func (v *FS) GetLists(h Handle) (l Lists, a Attr, err error) {
+	var flags uint32
+	var c call
+	err = v.run(&c, procGetattr, func(t *txn) {
+		answers.Getattr(&c.Call, t, v.dirs, h.Ino, h.Gen)
+		if c.Result == 0 {
+			flags, _ = localcalls.Lists(&c.Call, t, v.dirs, h.Ino, h.Gen)
+		}
+	})
+	if err != nil {
+		return l, a, err
+	}
+	a = *c.attr(h.Ino)
+	if l.Access, err = v.accessOf(flags>>accessShift&maxList, a.Mode); err == nil {
+		l.Default, err = v.defaultOf(flags >> dfltShift & maxList)
+	}
+	return l, a, err
 }
 
 // SetAccess gives a file an access list, and the mode that goes with it; nil takes the list away, and leaves the mode.
@@ -319,39 +361,80 @@ func (v *FS) GetDefault(h Handle) (*AccessList, error) {
 // list (AccessList.Valid); ErrNoSpc if the volume can have no more lists (4,095 in its life, of which root alone takes
 // the last 1,024).
 func (v *FS) SetAccess(who *Cred, h Handle, l *AccessList) error {
+	n, sets, rights, err := v.numberOfAccess(who, h, l)
+	if err != nil {
+		return err
+	}
+	return v.setList(who, h, false, n, sets, rights)
+}
+
+// numberOfAccess is the number for an access list that is to be set, and what it makes of the mode's rights, if it sets
+// them.
+func (v *FS) numberOfAccess(who *Cred, h Handle, l *AccessList) (number uint32, sets bool, rights uint32, err error) {
 	if l == nil {
-		return v.setList(who, h, false, 0, false, 0)
+		return 0, false, 0, nil
 	}
 	if !l.Valid() {
-		return ErrInval
+		return 0, false, 0, ErrInval
 	}
 	group := l.Group
-	var n uint32
 	if l.Masked { // what a list without one says, a mode says as well
 		group = l.Mask
 		kept := (&AccessList{Group: l.Group, Masked: true, Named: l.Named}).list()
-		var err error
-		if n, err = v.numberFor(who, h, kept); err != nil {
-			return err
+		if number, err = v.numberFor(who, h, kept); err != nil {
+			return 0, false, 0, err
 		}
 	}
-	return v.setList(who, h, false, n, true, l.Owner<<6|group<<3|l.Other)
+	return number, true, l.Owner<<6 | group<<3 | l.Other, nil
 }
 
 // SetDefault gives a directory a default list; nil takes it away. The errors are those of SetAccess, and ErrAcces if it
 // is none.
 func (v *FS) SetDefault(who *Cred, h Handle, l *AccessList) error {
-	if l == nil {
-		return v.setList(who, h, true, 0, false, 0)
-	}
-	if !l.Valid() {
-		return ErrInval
-	}
-	n, err := v.numberFor(who, h, l.list())
+	n, err := v.numberOfDefault(who, h, l)
 	if err != nil {
 		return err
 	}
 	return v.setList(who, h, true, n, false, 0)
+}
+
+// numberOfDefault is the number for a default list that is to be set.
+func (v *FS) numberOfDefault(who *Cred, h Handle, l *AccessList) (uint32, error) {
+	if l == nil {
+		return 0, nil
+	}
+	if !l.Valid() {
+		return 0, ErrInval
+	}
+	return v.numberFor(who, h, l.list())
+}
+
+// SetLists implements Lister. The errors are those of SetAccess and of SetDefault.
+func (v *FS) SetLists(who *Cred, h Handle, l Lists, access, dflt bool) error {
+	switch {
+	case access && !dflt:
+		return v.SetAccess(who, h, l.Access)
+	case dflt && !access:
+		return v.SetDefault(who, h, l.Default)
+	case !dflt:
+		_, err := v.Getattr(h)
+		return err
+	case l.Default != nil && !l.Default.Valid():
+		return ErrInval // before the access list takes a number
+	}
+	n, sets, rights, err := v.numberOfAccess(who, h, l.Access)
+	if err != nil {
+		return err
+	}
+	d, err := v.numberOfDefault(who, h, l.Default)
+	if err != nil {
+		return err
+	}
+	vc := v.cred(new(vcred), who)
+	var c call
+	return v.run(&c, exec.LOCAL(), func(t *txn) {
+		localcalls.SetLists(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, n, sets, rights, d)
+	})
 }
 
 func (v *FS) setList(who *Cred, h Handle, dflt bool, number uint32, sets bool, rights uint32) error {

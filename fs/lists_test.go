@@ -261,6 +261,94 @@ func TestDefaultLists(t *testing.T) {
 	sameLists(t, v, dir.Handle, nil, nil)
 }
 
+// Both lists of a directory are set at one instant, or neither; one of them alone leaves the other.
+func TestSetsBothLists(t *testing.T) {
+	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
+	d, v, file, dir := listFS(t)
+	var is fs.Lists
+	some := func() *fs.AccessList {
+		if r.IntN(4) == 0 {
+			return nil
+		}
+		l := someList(r)
+		l.Masked = true
+		return l
+	}
+	for range 100 {
+		l, access, dflt := fs.Lists{Access: some(), Default: some()}, r.IntN(2) == 0, r.IntN(2) == 0
+		before, err := v.Getattr(dir.Handle)
+		if err == nil {
+			err = v.SetLists(ann, dir.Handle, l, access, dflt)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		mode := before.Mode
+		if access {
+			is.Access = l.Access
+			if l.Access != nil {
+				mode = l.Access.Owner<<6 | l.Access.Mask<<3 | l.Access.Other
+			}
+		}
+		if dflt {
+			is.Default = l.Default
+		}
+		sameLists(t, v, dir.Handle, is.Access, is.Default)
+		got, a, err := v.GetLists(dir.Handle)
+		if err != nil || a.Mode != mode || (a.Ctime == before.Ctime) != (!access && !dflt) ||
+			(got.Access == nil) != (is.Access == nil) || got.Access != nil && !got.Access.Equal(is.Access) ||
+			(got.Default == nil) != (is.Default == nil) || got.Default != nil && !got.Default.Equal(is.Default) {
+			t.Fatalf("%+v, mode %o, %v, want %+v, mode %o", got, a.Mode, err, is, mode)
+		}
+	}
+	a := &fs.AccessList{Owner: 7, Group: 1, Mask: 1, Other: 1, Masked: true}
+	none := &fs.AccessList{Named: []fs.AccessEntry{{ID: 5}}}
+	nothing := fs.Handle{Ino: file.Handle.Ino, Gen: 77}
+	for what, c := range map[string]struct {
+		who  *fs.Cred
+		h    fs.Handle
+		l    fs.Lists
+		want error
+	}{
+		"a default list of a file": {ann, file.Handle, fs.Lists{Access: a, Default: a}, fs.ErrAcces},
+		"by another":               {&fs.Cred{UID: 11}, dir.Handle, fs.Lists{Access: a, Default: a}, fs.ErrPerm},
+		"none":                     {ann, dir.Handle, fs.Lists{Access: a, Default: none}, fs.ErrInval},
+		"none at first":            {ann, dir.Handle, fs.Lists{Access: none, Default: a}, fs.ErrInval},
+		"of nothing":               {ann, nothing, fs.Lists{Access: a, Default: a}, fs.ErrStale},
+	} {
+		if err := v.SetLists(c.who, c.h, c.l, true, true); err != c.want {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+		sameLists(t, v, file.Handle, nil, nil)
+		sameLists(t, v, dir.Handle, is.Access, is.Default)
+	}
+	if err := v.SetLists(ann, nothing, fs.Lists{}, false, false); err != fs.ErrStale {
+		t.Errorf("nothing of nothing: %v", err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	v = open(t, d, fs.Options{})
+	sameLists(t, v, dir.Handle, is.Access, is.Default)
+}
+
+// A list that is none takes no number of the table, whichever of two it is.
+func TestSetsBothListsNumbers(t *testing.T) {
+	_, v, _, dir := listFS(t)
+	a := &fs.AccessList{Owner: 7, Group: 1, Mask: 1, Other: 1, Masked: true}
+	none := &fs.AccessList{Named: []fs.AccessEntry{{ID: 5}}}
+	before, err := v.Space()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.SetLists(ann, dir.Handle, fs.Lists{Access: a, Default: none}, true, true); err != fs.ErrInval {
+		t.Error(err)
+	}
+	if after, err := v.Space(); err != nil || after != before { // the table takes its first block with the first list
+		t.Errorf("%+v, %v, want %+v", after, err, before)
+	}
+}
+
 // Who may set lists; what is none; and that flags forbid it, and keep the lists.
 func TestWhoSetsLists(t *testing.T) {
 	d, v, file, dir := listFS(t)

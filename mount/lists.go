@@ -38,41 +38,16 @@ const (
 	listVersion = 2
 	listHeader  = 4
 	listEntry   = 8
-
-	forOwner = 0x01
-	forUser  = 0x02
-	forGroup = 0x04 // the file's
-	forNamed = 0x08 // another group
-	forMask  = 0x10
-	forOther = 0x20
-
-	// users and groups of a list that Linux reads into a page of 4 KiB, with the entries that each has
-	mostNamed = (4096-listHeader)/listEntry - 4
 )
 
 // listBytes is an access list as an attribute.
 func listBytes(l *fs.AccessList) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, listVersion)
-	add := func(what uint16, rights, id uint32) {
-		b = binary.LittleEndian.AppendUint16(b, what)
-		b = binary.LittleEndian.AppendUint16(b, uint16(rights))
-		b = binary.LittleEndian.AppendUint32(b, id)
+	for _, e := range l.Entries() {
+		b = binary.LittleEndian.AppendUint16(b, uint16(e.For))
+		b = binary.LittleEndian.AppendUint16(b, uint16(e.Rights))
+		b = binary.LittleEndian.AppendUint32(b, e.ID)
 	}
-	named := func(group bool, what uint16) {
-		for _, e := range l.Named {
-			if e.Group == group {
-				add(what, e.Rights, e.ID)
-			}
-		}
-	}
-	add(forOwner, l.Owner, fs.NoID)
-	named(false, forUser)
-	add(forGroup, l.Group, fs.NoID)
-	named(true, forNamed)
-	if l.Masked {
-		add(forMask, l.Mask, fs.NoID)
-	}
-	add(forOther, l.Other, fs.NoID)
 	return b
 }
 
@@ -84,33 +59,14 @@ func listOf(b []byte) (l *fs.AccessList, ok bool) {
 	if len(b) == listHeader {
 		return nil, true
 	}
-	l = new(fs.AccessList)
-	last, had := uint16(0), uint16(0)
+	var entries []fs.ListEntry
 	for e := b[listHeader:]; len(e) > 0; e = e[listEntry:] {
-		what, rights, id := binary.LittleEndian.Uint16(e), uint32(binary.LittleEndian.Uint16(e[2:])),
-			binary.LittleEndian.Uint32(e[4:])
-		many := what == forUser || what == forNamed
-		if what < last || what == last && !many {
-			return nil, false
-		}
-		last, had = what, had|what
-		switch what {
-		case forOwner:
-			l.Owner = rights
-		case forGroup:
-			l.Group = rights
-		case forMask:
-			l.Mask, l.Masked = rights, true
-		case forOther:
-			l.Other = rights
-		case forUser, forNamed:
-			l.Named = append(l.Named, fs.AccessEntry{Group: what == forNamed, ID: id, Rights: rights})
-		default:
-			return nil, false
-		}
+		entries = append(entries, fs.ListEntry{
+			For: uint32(binary.LittleEndian.Uint16(e)), Rights: uint32(binary.LittleEndian.Uint16(e[2:])),
+			ID: binary.LittleEndian.Uint32(e[4:]),
+		})
 	}
-	const always = forOwner | forGroup | forOther
-	return l, had&always == always && l.Valid()
+	return fs.ListOf(entries)
 }
 
 // getList is GetXAttr of an access list.
@@ -176,7 +132,7 @@ func (f *fileSystem) setListBytes(in *fuse.InHeader, dflt bool, b []byte) fuse.S
 	if !ok {
 		return fuse.EINVAL
 	}
-	if l != nil && len(l.Named) > mostNamed {
+	if l != nil && len(l.Named) > fs.MaxNamed {
 		return fuse.Status(syscall.E2BIG)
 	}
 	return f.setList(in, dflt, l)

@@ -85,6 +85,7 @@ func (m *Mount) Beside(v Served) Served { return beside{v, m.files} }
 type Served interface {
 	fs.OnceFileSystem
 	fs.Viewer
+	fs.Lister
 }
 
 // beside is a Served whose changes the mount takes part in. Reading is not among them, and goes past it, without a
@@ -116,7 +117,19 @@ func (b beside) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) 
 	if err == nil && s.Size != nil {
 		b.mount.changed(h, *s.Size, 0)
 	}
+	if err == nil && s.Mode != nil {
+		b.mount.forget(nodeID(h), -1, 0) // the mask of a list
+	}
 	return w, err
+}
+
+// SetLists implements fs.Lister. The kernel keeps the lists of a file that is open.
+func (b beside) SetLists(c *fs.Cred, h fs.Handle, l fs.Lists, access, dflt bool) error {
+	err := b.Served.SetLists(c, h, l, access, dflt)
+	if err == nil {
+		b.mount.forget(nodeID(h), -1, 0)
+	}
+	return err
 }
 
 // Create implements fs.FileSystem. It may cut a file that is there.

@@ -97,6 +97,12 @@ func TestPortmapper(t *testing.T) {
 	if got := port(nfs3.Program, 3, udp); got != "127.0.0.1:0" {
 		t.Errorf("NFS over UDP is at %s", got)
 	}
+	if got := port(nfs3.ACLProgram, 3, tcp); got != p.addr {
+		t.Errorf("NFSACL is at %s, not %s", got, p.addr)
+	}
+	if got := port(nfs3.ACLProgram, 3, udp); got != "127.0.0.1:0" {
+		t.Errorf("NFSACL over UDP is at %s", got)
+	}
 	if got := port(portmap.Program, 2, udp); got != mapper {
 		t.Errorf("the port mapper is at %s, not %s", got, mapper)
 	}

@@ -303,7 +303,7 @@ func (s *serving) mount() error {
 	context.AfterFunc(signals, s.release) // a second signal does not wait for anything
 	s.stop, s.lost = context.WithCancelCause(signals)
 	cfg := server.Config{Log: s.log.Logger, RootSquash: s.options.rootSquash, RPC: s.options.limit.config(),
-		Locks: s.options.locks.config()}
+		Locks: s.options.locks.config(), NoLists: s.options.noACL}
 	cfg.Transports = s.options.tls.transports
 	if store := s.options.tls.store; store != nil {
 		cfg.RPC.TLS = store.Config

@@ -26,6 +26,7 @@ type serveOptions struct {
 	listen                 listenAddress
 	exportsFile            string // "": everybody may do everything
 	rootSquash, manageGids bool
+	noACL                  bool
 
 	tls   protection
 	find  finding
@@ -94,7 +95,7 @@ others.
 var serveGroups = []flagGroup{
 	{"volumes", "volume create size preallocate owner mode ignore-fstab grow read-only cache discard control " +
 		"moment-spill"},
-	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port locks grace"},
+	{"clients", "listen exports root-squash manage-gids no-acl portmapper rpcbind portmapper-port locks grace"},
 	{"encryption", "tls-cert tls-key tls-client-ca xprtsec"},
 	{"durability, and looking for damage", "commit-interval scrub scrub-every"},
 	{"what clients may take of the server", "max-connections max-connections-per-host max-calls write-memory " +
@@ -177,6 +178,7 @@ func (o *serveOptions) clientFlags(f *flagSet) {
 		"SIGHUP reads it again (default: everybody everything)")
 	f.BoolVar(&o.manageGids, "manage-gids", false,
 		"take the groups of users from this host, not from the clients, which can name 16")
+	f.BoolVar(&o.noACL, "no-acl", false, "clients neither see nor set ACLs (NFSACL), which hold for them all the same")
 }
 
 // reportFlags are those about how the server says what it does.

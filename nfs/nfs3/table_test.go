@@ -9,8 +9,10 @@ import (
 // keeps one host from the locks and commits of the others.
 func TestChanges(t *testing.T) {
 	changing := []string{"SETATTR", "WRITE", "CREATE", "MKDIR", "SYMLINK", "MKNOD", "REMOVE", "RMDIR", "RENAME",
-		"LINK", "COMMIT"}
-	for _, p := range New(Config{}).Program().Procs {
+		"LINK", "COMMIT", "SETACL"}
+	s := New(Config{})
+	lists, _ := s.ACLProgram()
+	for _, p := range append(s.Program().Procs, lists.Procs...) {
 		if want := slices.Contains(changing, p.Name); p.Changes != want {
 			t.Errorf("%s: %v, want %v", p.Name, p.Changes, want)
 		}

@@ -2,8 +2,9 @@ package nfs3
 
 import "tansy/nfs/oncrpc"
 
-// Volumes is NFS version 3 on several volumes. Each has a Service with its own file system, exports, and handles. The
-// first handle of a call says which Service answers it; a second handle of another Service is NFS3ERR_XDEV.
+// Volumes is NFS version 3, and NFSACL, on several volumes. Each has a Service with its own file system, exports, and
+// handles. The first handle of a call says which Service answers it; a second handle of another Service is
+// NFS3ERR_XDEV.
 type Volumes struct {
 	list    []*Service
 	missing bool
@@ -33,14 +34,29 @@ func (v *Volumes) find(h handle) *Service {
 }
 
 // Program is the table of procedures.
-func (v *Volumes) Program() oncrpc.Program {
-	p := v.list[0].Program()
+func (v *Volumes) Program() oncrpc.Program { return v.program((*Service).Program) }
+
+// ACLProgram is the table of procedures of NFSACL. ok: all volumes have access lists.
+func (v *Volumes) ACLProgram() (p oncrpc.Program, ok bool) {
+	ok = true
+	p = v.program(func(s *Service) oncrpc.Program {
+		p, has := s.ACLProgram()
+		ok = ok && has
+		return p
+	})
+	return p, ok
+}
+
+// program is a table of all Services: the first procedure does nothing, and the arguments of the others begin with a
+// handle.
+func (v *Volumes) program(of func(*Service) oncrpc.Program) oncrpc.Program {
+	p := of(v.list[0])
 	if len(v.list) == 1 {
 		return p
 	}
 	tables := map[*Service][]oncrpc.Proc{}
 	for _, s := range v.list {
-		tables[s] = s.Program().Procs
+		tables[s] = of(s).Procs
 	}
 	for i := ProcNull + 1; i < len(p.Procs); i++ {
 		first := p.Procs[i].Serve // answers what is of no volume, too

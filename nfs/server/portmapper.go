@@ -13,10 +13,13 @@ import (
 	"tansy/nfs/portmap"
 )
 
-// Registered are the entries for a port mapper of a Server that listens on tcp. All but NFS is served on udp as well,
-// unless that is nil.
+// Registered are the entries for a port mapper of a Server that listens on tcp. All but NFS and NFSACL is served on udp
+// as well, unless that is nil.
 func (s *Server) Registered(tcp, udp net.Addr) []portmap.Entry {
 	list := portmap.Entries(nfs3.Program, tcp, nfs3.Version)
+	if s.lists {
+		list = append(list, portmap.Entries(nfs3.ACLProgram, tcp, nfs3.ACLVersion)...)
+	}
 	for _, addr := range []net.Addr{tcp, udp} {
 		list = append(list, portmap.Entries(mount3.Program, addr, mount3.Versions...)...)
 		if s.locks != nil {

@@ -9,7 +9,7 @@ import (
 	"tansy/test/kit/fstest"
 )
 
-var seedFlag = flag.Int64("seed", 0, "seed of TestRandom, to repeat a failure")
+var seedFlag = flag.Int64("seed", 0, "seed of a test that draws at random, to repeat a failure")
 
 // TestRandom compares a model with another at the other end of a socket: what
 // the wire loses or mixes up shows as a difference.

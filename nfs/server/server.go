@@ -1,6 +1,7 @@
 // Package server serves file systems over NFS: NFS version 3 and MOUNT on one port, with
-// no port mapper needed; Portmapper is one for hosts that have none. Locks between clients
-// (NLM, NSM) are on the same port, if they are asked for, and clients find them by a port mapper.
+// no port mapper needed; Portmapper is one for hosts that have none. Access lists (NFSACL) are on the same port, where
+// clients look for them, and so are locks between clients (NLM, NSM), if they are asked for; clients find these by a
+// port mapper.
 package server
 
 import (
@@ -31,6 +32,9 @@ type Config struct {
 	// Groups, if not nil, returns the groups of a user in place of those that clients say.
 	Groups func(uid uint32) []uint32
 
+	// NoLists has clients neither see nor set access lists (ACLs). Those that files have hold for them all the same.
+	NoLists bool
+
 	// Locks, if not nil, has locks between clients served. Its Files, Kept, and Log are set here.
 	Locks *nlm.Config
 
@@ -56,6 +60,7 @@ type Server struct {
 	rpc   *oncrpc.Server
 	udp   *oncrpc.PacketServer // what is not NFS
 	locks *nlm.Service         // nil: none
+	lists bool                 // clients see access lists
 	nfs   []*nfs3.Service      // of each volume; nil where there is no FS
 }
 
@@ -98,6 +103,9 @@ func New(cfg Config) *Server {
 	}
 	rpc := cfg.RPC
 	rpc.Programs = append(slices.Clone(programs), nfs.Program())
+	if lists, ok := nfs.ACLProgram(); ok && !cfg.NoLists {
+		s.lists, rpc.Programs = true, append(rpc.Programs, lists)
+	}
 	rpc.Log = cfg.Log
 	s.rpc = oncrpc.NewServer(rpc)
 	s.udp = oncrpc.NewPacketServer(oncrpc.Config{Programs: programs, Log: cfg.Log, MayReply: cfg.RPC.MayReply})

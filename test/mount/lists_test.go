@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,7 +19,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	tansyfs "tansy/fs"
+	"tansy/nfs/nfs3"
 	"tansy/test/kit/mounttest"
+	"tansy/test/kit/nfsclient"
 )
 
 const (
@@ -336,4 +340,79 @@ func setGroups(n int, first *uint32) error {
 		return err
 	}
 	return nil
+}
+
+// Lists that clients of NFS set are those of the mount at once, also of what is open there, and the other way round.
+func TestServedLists(t *testing.T) {
+	bin := mounttest.Build(t)
+	m, image, c, p := served(t, bin)
+	h := put(t, c, "f", "data")
+	made, err := c.Mkdir(root, c.Root(), []byte("d"), &tansyfs.SetAttr{})
+	must(t, err)
+	f, err := os.Open(p("f"))
+	must(t, err)
+	defer f.Close()
+	value := make([]byte, 1000)
+	shown := func(want []byte, get func() (int, error)) {
+		t.Helper()
+		n, err := get()
+		if want == nil && err != unix.ENODATA || want != nil && (err != nil || string(value[:n]) != string(want)) {
+			t.Errorf("%x, %v, want %x", value[:max(n, 0)], err, want)
+		}
+	}
+	r := rand.New(rand.NewPCG(*seed, 7))
+	t.Logf("-seed %d", *seed)
+	for i := range 40 {
+		words := []uint32{0x01, r.Uint32N(8), nobody, 0x02, r.Uint32N(8), 1001 + r.Uint32N(9), 0x04, r.Uint32N(8), nobody,
+			0x08, r.Uint32N(8), 2001 + r.Uint32N(9), 0x10, r.Uint32N(8), nobody, 0x20, r.Uint32N(8), nobody}
+		attribute := aclBytes(words...)
+		wire := func(of uint32) (l nfsclient.ACL) {
+			for w := words; len(w) > 0; w = w[3:] {
+				id := w[2]
+				if id == nobody {
+					id = 0 // root's files
+				}
+				l.Entries = append(l.Entries, nfsclient.ACLEntry{For: w[0] | of, ID: id, Rights: w[1]})
+			}
+			l.Count = uint32(len(l.Entries))
+			return l
+		}
+		if i%2 == 0 {
+			_, err = c.SetACL(root, h, nfs3.ACLAccess, wire(0), nfsclient.ACL{})
+			must(t, err)
+			_, err = c.SetACL(root, made.Handle, nfs3.ACLDefault, nfsclient.ACL{}, wire(0x1000))
+			must(t, err)
+		} else {
+			must(t, unix.Setxattr(p("f"), accessName, attribute, 0))
+			must(t, unix.Setxattr(p("d"), defaultName, attribute, 0))
+		}
+		shown(attribute, func() (int, error) { return unix.Fgetxattr(int(f.Fd()), accessName, value) })
+		shown(attribute, func() (int, error) { return unix.Getxattr(p("f"), accessName, value) })
+		shown(attribute, func() (int, error) { return unix.Getxattr(p("d"), defaultName, value) })
+		_, _, access, _, err := c.GetACL(root, h, nfs3.ACLAccess)
+		if err != nil || !reflect.DeepEqual(access, wire(0)) {
+			t.Errorf("%+v, %v, want %+v", access, err, wire(0))
+		}
+		_, _, _, dflt, err := c.GetACL(root, made.Handle, nfs3.ACLDefault)
+		if err != nil || !reflect.DeepEqual(dflt, wire(0x1000)) {
+			t.Errorf("%+v, %v, want %+v", dflt, err, wire(0x1000))
+		}
+	}
+	masked := aclBytes(0x01, 6, nobody, 0x02, 7, 1001, 0x04, 5, nobody, 0x10, 4, nobody, 0x20, 0, nobody)
+	must(t, unix.Setxattr(p("f"), accessName, masked, 0))
+	shown(masked, func() (int, error) { return unix.Fgetxattr(int(f.Fd()), accessName, value) })
+	mode := uint32(0o621)
+	_, err = c.Setattr(root, h, &tansyfs.SetAttr{Mode: &mode}, nil)
+	must(t, err)
+	masked = aclBytes(0x01, 6, nobody, 0x02, 7, 1001, 0x04, 5, nobody, 0x10, 2, nobody, 0x20, 1, nobody)
+	shown(masked, func() (int, error) { return unix.Fgetxattr(int(f.Fd()), accessName, value) })
+	_, err = c.SetACL(root, h, nfs3.ACLAccess, nfsclient.ACL{}, nfsclient.ACL{})
+	must(t, err)
+	shown(nil, func() (int, error) { return unix.Fgetxattr(int(f.Fd()), accessName, value) })
+	must(t, unix.Removexattr(p("d"), defaultName))
+	if _, _, _, dflt, err := c.GetACL(root, made.Handle, nfs3.ACLDefault); err != nil || dflt.Count != 0 {
+		t.Errorf("%+v, %v, want none", dflt, err)
+	}
+	must(t, f.Close())
+	stop(t, m, bin, image)
 }

@@ -117,6 +117,10 @@ var (
 	keptFiles     = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
 	attributes    = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
 	listsRepaired = []string{"./offline/repair", "-run", "TestLists"}
+	aclWire       = []string{"./nfs/nfs3", "-run", "ACL"}
+	acls          = []string{"./nfs/server", "-run", "ACL"}
+	servedLists   = []string{"./test/mount", "-run", "ServedLists"}
+	setsBoth      = []string{"./fs", "-run", "SetsBothLists"}
 	accessLists   = []string{"./fs", "-run", "AccessLists|DefaultLists|SetsLists|ManyLists"}
 	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid|Setgid"}
 	mounts        = []string{"./mount"}

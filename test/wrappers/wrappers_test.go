@@ -54,6 +54,7 @@ var hides = map[string]string{
 	"journal.overlay: disk.Holes":                             "no more than the log is read through it",
 	"offline/crash.holding: fs.OnceFileSystem":                "clients here have no calls that are sent again",
 	"offline/crash.holding: fs.Viewer":                        "clients here read copies",
+	"offline/crash.holding: fs.Lister":                        "no access lists are set here",
 	"offline/crash.holding: mount.Served":                     "no mount is above it",
 	"offline/repair.overlay: disk.Discarder":                  "nothing that is done to it may reach the device",
 	"offline/repair.overlay: interface{Unwrap() disk.Disk}":   "likewise",

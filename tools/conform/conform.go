@@ -4,7 +4,7 @@
 // client never sends: handles that are stale, of the wrong length or made up, unions
 // with an arm that is not there, calls that end too early, offsets at the end of the
 // number range, names that cannot be names, cookies nobody gave out, the same call
-// twice.
+// twice. Where the server has NFSACL, its access lists are checked, too.
 //
 // A Check is one rule with the section it comes from. It passes, or fails, or
 // the server differs from it (where the RFC leaves the choice, or only
@@ -47,7 +47,7 @@ const (
 type Check struct {
 	Group   string `json:"group"` // a procedure, in lower case, or what the rule is about
 	Name    string `json:"name"`
-	Section string `json:"section"` // of which RFC, or of X/Open C702
+	Section string `json:"section"` // of which RFC, of X/Open C702, or whose rule it is that no standard has
 	Level   Level  `json:"level"`
 	Expect  string `json:"expect"` // the rule in one sentence
 
@@ -128,6 +128,7 @@ func Checks() []Check {
 		lockChecks(), lockRangeChecks(), lockOwnerChecks(), lockRightChecks(), lockFormChecks(), lockVersionChecks(),
 		lockWaitChecks(), lockCancelChecks(), lockMessageChecks(),
 		shareChecks(), freeAllChecks(), statusMonitorChecks(),
+		aclChecks(), aclRightChecks(),
 	} {
 		all = append(all, g...)
 	}

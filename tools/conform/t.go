@@ -242,6 +242,8 @@ func describe(h header, a *args) string {
 		name = procNames[h.proc]
 	case h.prog == mountProg && h.vers == mountVers && h.proc < uint32(len(mountNames)):
 		name = "MOUNT " + mountNames[h.proc]
+	case h.prog == aclProg && h.vers == aclVers && h.proc < uint32(len(aclNames)):
+		name = "NFSACL " + aclNames[h.proc]
 	case h.prog == nlmProg && h.proc < procLockCount:
 		name = fmt.Sprintf("NLM %d %s", h.vers, nlmNames[h.proc])
 	}

@@ -13,7 +13,7 @@ ROLES = [
     ("decides", "which steps of verified code are taken, when, and what their answers mean",
      {"fs": "fs once open served super unopened volume replies", "internal/runtime/dtxn": "dtxn parts", "journal": "journal"}),
     ("passes on", "arguments and results, between the protocol and procedures",
-     {"fs": "allocate attr data dir file flags grow kept list lists local mkfs note xattr", "internal/runtime/dtxn": "objects"}),
+     {"fs": "allocate attr data dir file flags grow kept list listentries lists local mkfs note xattr", "internal/runtime/dtxn": "objects"}),
     ("has a contract", "in `trusted/`, which says what it does, and which test looks whether it does",
      {"internal/runtime/*": "", "internal/freelist": ""}),
     ("is the device", "as `trusted/disk.s.dfy` has it: what is written may fail, and nothing acknowledged is lost by that",

@@ -79,6 +79,11 @@ func mountOn(conn *Conn, dir string, known *handles) (*Client, error) {
 	return c, nil
 }
 
+// On is c over another connection, on which nothing was mounted. The two share what they know of handles.
+func (c *Client) On(nc io.ReadWriteCloser) *Client {
+	return &Client{Conn: NewConn(nc), root: c.root, known: c.known}
+}
+
 // Raw is the handle as it is on the wire.
 func (c *Client) Raw(h fs.Handle) []byte {
 	c.known.mu.Lock()
@@ -162,7 +167,11 @@ func putSattr(e *oncrpc.Encoder, s *fs.SetAttr) {
 
 // nfs makes a call of NFS and decodes its status. The decoder is never nil.
 func (c *Client) nfs(proc uint32, cred *fs.Cred, args func(*oncrpc.Encoder)) (*oncrpc.Decoder, error) {
-	d, err := c.Call(nfs3.Program, nfs3.Version, proc, cred, args)
+	return status(c.Call(nfs3.Program, nfs3.Version, proc, cred, args))
+}
+
+// status decodes the status of a result.
+func status(d *oncrpc.Decoder, err error) (*oncrpc.Decoder, error) {
 	if err != nil {
 		failed := oncrpc.NewDecoder(nil)
 		failed.Fail()

@@ -24,14 +24,19 @@ type kind int
 
 const (
 	number kind = iota
+	bounded
 	hyper
 	boolean
 	opaque
 	seq
 	optional
 	list
+	array
 	union
 )
+
+// Number is a number of at most most.
+func Number(most uint64) Type { return Type{kind: bounded, limit: most} }
 
 // The basic types.
 var (
@@ -52,6 +57,9 @@ func Optional(t Type) Type { return Type{kind: optional, parts: []Type{t}} }
 
 // List is a linked list: each element follows a true, and a false ends it.
 func List(t Type) Type { return Type{kind: list, parts: []Type{t}} }
+
+// Array is t<limit>: how many there are, and so many.
+func Array(limit uint64, t Type) Type { return Type{kind: array, limit: limit, parts: []Type{t}} }
 
 // Union is a discriminant and its arm; other is the default arm, or nil if other
 // discriminants are not allowed.
@@ -115,6 +123,9 @@ func (d *decoder) get(t Type) {
 	switch t.kind {
 	case number:
 		d.word()
+	case bounded:
+		n := uint64(d.word())
+		d.ok = d.ok && n <= t.limit
 	case hyper:
 		hi, lo := d.word(), d.word()
 		if d.ok {
@@ -146,6 +157,12 @@ func (d *decoder) get(t Type) {
 		}
 	case list:
 		for d.mark() {
+			d.get(t.parts[0])
+		}
+	case array:
+		n := uint64(d.word())
+		d.ok = d.ok && n <= t.limit
+		for ; d.ok && n > 0; n-- {
 			d.get(t.parts[0])
 		}
 	case union:
@@ -184,7 +201,7 @@ func (e *encoder) word() uint32 {
 
 func (e *encoder) put(t Type) {
 	switch t.kind {
-	case number, boolean:
+	case number, bounded, boolean:
 		e.word()
 	case hyper:
 		e.b = binary.BigEndian.AppendUint64(e.b, e.next().(uint64))
@@ -207,6 +224,10 @@ func (e *encoder) put(t Type) {
 		for e.word() == 1 {
 			e.put(t.parts[0])
 		}
+	case array:
+		for n := e.word(); n > 0; n-- {
+			e.put(t.parts[0])
+		}
 	case union:
 		a, ok := t.arm(e.word())
 		if !ok {
@@ -222,6 +243,8 @@ func (t Type) Random(r *rand.Rand) (v []any) {
 	switch t.kind {
 	case number:
 		return []any{uint64([]uint32{0, 1, 2, r.Uint32(), 0x7fffffff, 0xffffffff}[r.IntN(6)])}
+	case bounded:
+		return []any{r.Uint64N(t.limit + 1)}
 	case hyper:
 		return []any{[]uint64{0, 1, r.Uint64(), 1 << 32, 1<<63 - 1, 1<<64 - 1}[r.IntN(6)]}
 	case boolean:
@@ -247,6 +270,13 @@ func (t Type) Random(r *rand.Rand) (v []any) {
 			v = append(append(v, uint64(1)), t.parts[0].Random(r)...)
 		}
 		return append(v, uint64(0))
+	case array:
+		n := min(t.limit, uint64(r.IntN(6)))
+		v = []any{n}
+		for range n {
+			v = append(v, t.parts[0].Random(r)...)
+		}
+		return v
 	}
 	for {
 		which := uint32(r.IntN(12))

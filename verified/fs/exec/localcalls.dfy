@@ -391,6 +391,21 @@ module LocalCalls {
     call.result := ListOps.SetList(txn, d, c, ino, gen, dflt, number, sets, rights, s, ns);
   }
 
+  method SetLists(call: Calls.Call, txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, access: uint32, sets: bool,
+    rights: uint32, dflt: uint32) returns (ghost now: N.Time)
+    modifies call`result, d.Repr()
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures Said(txn, now.seconds, now.nanoseconds)
+    ensures call.result == 0 ==> Sound(d) && L.SetListsOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), access,
+      if sets then Some(rights) else None, dflt, now)
+    ensures call.result != 0 ==> L.SetListsErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), access,
+      if sets then Some(rights) else None, dflt, call.result)
+  {
+    var s, ns := Now(txn);
+    now := N.Time(s, ns);
+    call.result := ListOps.SetLists(txn, d, c, ino, gen, access, sets, rights, dflt, s, ns);
+  }
+
   // The table of access lists: what of it lies where the attributes of an inode would that is not there; and one more.
   method Table(call: Calls.Call, txn: Txn, d: DirFs, ino: uint64) returns (b: Bytes, empty: bool)
     modifies call`result

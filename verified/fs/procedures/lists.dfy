@@ -1,8 +1,8 @@
 include "base.dfy"
 include "../refinement/resizing.dfy"
 include "../spec/xattr.s.dfy"
-// The access lists that a file has: ListsOk and SetListOk of local.s.dfy. What they allow is asked for with permissions
-// (permissions.dfy); new files get theirs in attributes.dfy.
+// The access lists that a file has: ListsOk, SetListOk, and SetListsOk of local.s.dfy. What they allow is asked for
+// with permissions (permissions.dfy); new files get theirs in attributes.dfy.
 module ListOps {
   import opened Machine
   import opened ByteSlice
@@ -147,5 +147,57 @@ module ListOps {
     assert d.fs.metas == ms[ino := m];
     Resizing.ChangeOk(g, ms, files, held, d.dirs, d.places, ino, m, files[ino], held[ino]);
     assert files[ino := files[ino]] == files && held[ino := held[ino]] == held;
+  }
+
+  // An access list leaves what flags forbid.
+  lemma LowFlags(flags: uint32)
+    ensures P.IsImmutable(flags) == P.IsImmutable(flags % 256) && P.IsAppendOnly(flags) == P.IsAppendOnly(flags % 256)
+  {
+    var high, low := flags / 256, flags % 256;
+    assert flags == 256 * high + low;
+    assert flags / 16 == 16 * high + low / 16;
+    assert flags / 32 == 8 * high + low / 32;
+  }
+  lemma ForbidsAsMuch(flags: uint32, number: uint32)
+    requires number <= 4095
+    ensures var q := L.WithAccess(flags, number); P.IsImmutable(q) == P.IsImmutable(flags) &&
+      P.IsAppendOnly(q) == P.IsAppendOnly(flags)
+  {
+    var q := L.WithAccess(flags, number);
+    assert q % 256 == flags % 256;
+    LowFlags(q);
+    LowFlags(flags);
+  }
+  // What the second list comes to after the first: what both come to, or what forbids it by itself.
+  lemma SecondList(f: N.FS, mid: N.FS, post: N.FS, w: P.Caller, h: N.Handle, access: uint32, rights: Option<uint32>,
+    dflt: uint32, now: N.Time, st: uint32)
+    requires L.SetListOk(f, mid, w, h, false, access, rights, now)
+    requires if st == 0 then L.SetListOk(mid, post, w, h, true, dflt, None, now)
+      else L.SetListErr(mid, w, h, true, dflt, None, st)
+    ensures st == 0 ==> L.SetListsOk(f, post, w, h, access, rights, dflt, now)
+    ensures st != 0 ==> L.SetListErr(f, w, h, true, dflt, None, st)
+  {
+    ForbidsAsMuch(f.nodes[h.ino].attr.flags, access);
+    var n, m := f.nodes[h.ino], mid.nodes[h.ino];
+    assert m.attr.uid == n.attr.uid && m.body == n.body;
+    assert L.MaySetList(w, m) == L.MaySetList(w, n);
+  }
+
+  // The file has both lists from now on. sets: rights are those of its mode.
+  method SetLists(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, access: uint32, sets: bool, rights: uint32,
+    dflt: uint32, s: uint64, ns: uint32) returns (st: uint32)
+    modifies d.Repr()
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures st == 0 ==> Sound(d) && L.SetListsOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), access,
+      if sets then Some(rights) else None, dflt, N.Time(s, ns))
+    ensures st != 0 ==> L.SetListsErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), access,
+      if sets then Some(rights) else None, dflt, st)
+  {
+    st := SetList(txn, d, c, ino, gen, false, access, sets, rights, s, ns);
+    if st != 0 { return; }
+    ghost var mid := AbsOf(d);
+    st := SetList(txn, d, c, ino, gen, true, dflt, false, 0, s, ns);
+    SecondList(old(AbsOf(d)), mid, AbsOf(d), WhoOf(c), N.Handle(ino, gen), access, if sets then Some(rights) else None,
+      dflt, N.Time(s, ns), st);
   }
 }

@@ -118,6 +118,34 @@ module ListScenarios {
       SetListErr(pre, Who(10, 20, []), h, false, 1, Some(512), NFS3ERR_INVAL) &&
       !SetListErr(pre, Who(10, 20, []), h, false, 4095, Some(511), NFS3ERR_INVAL)
   { }
+  // Both at once: each as if it were alone, or neither.
+  lemma SettingBoth(pre: FS, post: FS, h: Handle, now: Time)
+    requires Owned(pre, h, 1504, 64)
+    ensures var ann := Who(10, 20, []);
+      (SetListsOk(pre, post, ann, h, 1, Some(425), 0, now) ==> Owned(post, h, 1449, 256 + 64)) &&
+      (SetListsOk(pre, post, ann, h, 1, None, 0, now) ==> Owned(post, h, 1504, 256 + 64)) &&
+      !SetListsOk(pre, post, ann, h, 1, None, 1, now) && SetListsErr(pre, ann, h, 1, None, 1, NFS3ERR_ACCES) &&
+      !SetListsOk(pre, post, ann, h, 4096, None, 0, now) && SetListsErr(pre, ann, h, 4096, None, 0, NFS3ERR_INVAL) &&
+      !SetListsOk(pre, post, ann, h, 1, None, 4096, now) && SetListsErr(pre, ann, h, 1, None, 4096, NFS3ERR_INVAL) &&
+      !SetListsOk(pre, post, ann, h, 1, Some(512), 0, now) && !SetListsErr(pre, ann, h, 1, None, 0, NFS3ERR_PERM)
+    ensures !SetListsOk(pre, post, Who(11, 20, []), h, 1, None, 0, now) &&
+      SetListsErr(pre, Who(11, 20, []), h, 1, None, 0, NFS3ERR_PERM)
+  { }
+  lemma SettingBothOfDirectory(pre: FS, post: FS, h: Handle, now: Time)
+    requires Live(pre, h) && var n := pre.nodes[h.ino]; n.body.Dir? && n.attr.uid == 10 && n.attr.gid == 20 &&
+      n.attr.mode == 493 && n.attr.flags == 3 * 256 + 64
+    ensures SetListsOk(pre, post, Who(10, 20, []), h, 1, Some(425), 2, now) ==>
+      Live(post, h) && var n, m := pre.nodes[h.ino], post.nodes[h.ino]; m.attr.mode == 425 && m.body == n.body &&
+      m.attr.flags == 2 * 1048576 + 256 + 64 && m.attr.mtime == n.attr.mtime &&
+      m.attr.ctime == Stamp(now, Stamp(now, n.attr.ctime))
+    ensures !SetListsErr(pre, Who(10, 20, []), h, 1, Some(425), 2, NFS3ERR_ACCES) &&
+      !SetListsOk(pre, post, Who(10, 20, []), h, 1, Some(425), 4096, now)
+  { }
+  lemma SettingBothOfLink(pre: FS, post: FS, h: Handle, now: Time)
+    requires Live(pre, h) && pre.nodes[h.ino].body.Symlink?
+    ensures !SetListsOk(pre, post, Who(0, 0, []), h, 0, None, 0, now) &&
+      SetListsErr(pre, Who(0, 0, []), h, 0, None, 0, NFS3ERR_INVAL)
+  { }
   // Flags forbid it, and are not changed; and who changes flags leaves the lists.
   lemma Flagged(pre: FS, post: FS, h: Handle, now: Time)
     requires Owned(pre, h, 420, 256 + 16)

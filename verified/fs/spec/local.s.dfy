@@ -235,6 +235,18 @@ module NfsLocal {
       (st == NFS3ERR_INVAL && n.body.Symlink?) || (st == NFS3ERR_PERM && !MaySetList(c, n)) ||
       (st == NFS3ERR_ACCES && dflt && number != 0 && !n.body.Dir?))
   }
+  // Both at one instant, as clients set them (NFSACL's SETACL): what an access list comes to, and a default list then.
+  predicate SetListsOk(pre: FS, post: FS, c: Caller, h: Handle, access: uint32, rights: Option<uint32>, dflt: uint32,
+    now: Time)
+  {
+    Live(pre, h) && var n := pre.nodes[h.ino];
+    access <= MAXLIST && dflt <= MAXLIST && (rights.Some? ==> rights.x < 512) && MaySetList(c, n) &&
+      !n.body.Symlink? && (dflt != 0 ==> n.body.Dir?) &&
+      var first := ListAttr(c, n.attr, false, access, rights, now);
+      post == Put(pre, h.ino, Node(ListAttr(c, first, true, dflt, None, now), n.body, n.blocks))
+  }
+  predicate SetListsErr(f: FS, c: Caller, h: Handle, access: uint32, rights: Option<uint32>, dflt: uint32, st: uint32)
+  { SetListErr(f, c, h, false, access, rights, st) || SetListErr(f, c, h, true, dflt, None, st) }
 
   // ---- two names change places ----
   // rename(2) with RENAME_EXCHANGE: each of two names gets what the other one had, whatever that is, also a directory

@@ -1045,6 +1045,10 @@
     ("procedures/lists", "lists: no stamp", "    SetCtime(ip, ts, tns);\n", "", "*ListOps*Give"),
     ("procedures/lists", "lists: any number", "    if number > 4095 || (sets && rights >= 512) { return INVAL; }\n", "    if number > 4095 { return INVAL; }\n", "*ListOps*SetList"),
     ("procedures/lists", "lists: not asked who", "    st := MaySet(c, ip, dflt, number);\n", "    st := 0;\n", "*ListOps*SetList"),
+    ("procedures/lists", "lists: of both the default list is not set", "    st := SetList(txn, d, c, ino, gen, true, dflt, false, 0, s, ns);\n", "", "*ListOps*.SetLists"),
+    ("procedures/lists", "lists: of both the access list is not set", "    st := SetList(txn, d, c, ino, gen, false, access, sets, rights, s, ns);\n    if st != 0 { return; }\n    ghost var mid", "    st := 0;\n    ghost var mid", "*ListOps*.SetLists"),
+    ("procedures/lists", "lists: the second one in spite of an error", "sets, rights, s, ns);\n    if st != 0 { return; }\n    ghost var mid", "sets, rights, s, ns);\n    ghost var mid", "*ListOps*.SetLists"),
+    ("procedures/lists", "lists: the mode of both stays", "    st := SetList(txn, d, c, ino, gen, false, access, sets, rights, s, ns);\n    if", "    st := SetList(txn, d, c, ino, gen, false, access, false, rights, s, ns);\n    if", "*ListOps*.SetLists"),
     ("procedures/xattrs", "lists: another in place of one that is there", "    if found { return EXIST; }\n", "", "*XattrOps*NewList"),
     ("procedures/xattrs", "lists: where an inode is", "    if OkIno(d.fs.geometry, ino) { assert ino in d.fs.metas; return EXIST; }\n", "", "*XattrOps*NewList"),
 ]

@@ -598,6 +598,24 @@ func SetList(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissio
 	call.Result = out3
 	return
 }
+func SetLists(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, access uint32, sets bool, rights uint32, dflt uint32) {
+	var s uint64
+	var _ = s
+	var ns uint32
+	var _ = ns
+	var out1 uint64
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = stamps.Now(txn)
+	s = out1
+	ns = out2
+	var out3 uint32
+	var _ = out3
+	out3 = listops.SetLists(txn, d, c, ino, gen, access, sets, rights, dflt, s, ns)
+	call.Result = out3
+	return
+}
 func Table(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, bool) {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b

@@ -176,5 +176,21 @@ func SetList(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint6
 	d.PutInode(txn, ino, ip)
 	return st
 }
+func SetLists(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, access uint32, sets bool, rights uint32, dflt uint32, s uint64, ns uint32) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var out1 uint32
+	var _ = out1
+	out1 = SetList(txn, d, c, ino, gen, false, access, sets, rights, s, ns)
+	st = out1
+	if st != uint32(0) {
+		return st
+	}
+	var out2 uint32
+	var _ = out2
+	out2 = SetList(txn, d, c, ino, gen, true, dflt, false, uint32(0), s, ns)
+	st = out2
+	return st
+}
 
 // End of functions
