@@ -207,7 +207,7 @@ func (v *FS) numberFor(who *Cred, h Handle, l *listtable.List) (uint32, error) {
 	if who.UID != 0 && who.UID != a.UID {
 		return 0, ErrPerm
 	}
-	if who.UID != 0 && v.numberOf(l) == 0 && len(v.xattrs.lists.table.Lists()) > maxList-listsOfRoot {
+	if who.UID != 0 && v.numberOf(l) == 0 && v.freeNumber() > maxList-listsOfRoot {
 		return 0, ErrNoSpc
 	}
 	return v.number(l)
@@ -225,7 +225,7 @@ func (v *FS) number(l *listtable.List) (uint32, error) {
 	if n := v.numberOf(l); n != 0 {
 		return n, nil
 	}
-	number := uint32(max(len(s.table.Lists()), 1)) // 0 means that there is none
+	number := v.freeNumber()
 	value := bytesOfList(l)
 	switch {
 	case s.err != nil:
@@ -250,6 +250,18 @@ func (v *FS) number(l *listtable.List) (uint32, error) {
 	s.page, s.used = page, used+listHeader+len(value)
 	s.table.Add(number, l)
 	return number, nil
+}
+
+// freeNumber is the least number that means no list, if there is none left maxList + 1. Those below others were of lists
+// that no file had: tansy repair has taken them away.
+func (v *FS) freeNumber() uint32 {
+	lists := v.xattrs.lists.table.Lists()
+	for n := 1; n < len(lists); n++ { // 0 means that there is none
+		if lists[n] == nil {
+			return uint32(n)
+		}
+	}
+	return uint32(max(len(lists), 1))
 }
 
 // numberOf is the number of a list in the table; 0: it is not there.
@@ -358,8 +370,8 @@ func (v *FS) GetLists(h Handle) (l Lists, a Attr, err error) {
 // SetAccess gives a file an access list, and the mode that goes with it; nil takes the list away, and leaves the mode.
 // Who does that owns the file, or is root, else the error is ErrPerm, as it is if the file is immutable or append-only;
 // who is neither root nor of the file's group takes setgid away. It is ErrInval for a symbolic link, and if l is no
-// list (AccessList.Valid); ErrNoSpc if the volume can have no more lists (4,095 in its life, of which root alone takes
-// the last 1,024).
+// list (AccessList.Valid); ErrNoSpc if the volume can have no more lists (4,095, of which root alone takes the last
+// 1,024; one that no file has any more counts until tansy repair --forget-lists takes it away).
 func (v *FS) SetAccess(who *Cred, h Handle, l *AccessList) error {
 	n, sets, rights, err := v.numberOfAccess(who, h, l)
 	if err != nil {

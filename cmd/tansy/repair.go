@@ -22,6 +22,8 @@ func repair() (*flagSet, action) {
                                 of a device; the undo file has to be named
   tansy repair data.img --undo-from data.img.undo --yes
                                 put back what the repair has overwritten
+  tansy repair data.img --forget-lists --yes
+                                make room for other access lists (ACLs)
 
 exit codes:
   0  nothing is wrong, or all of it is repaired (or would be, without --yes)
@@ -43,6 +45,7 @@ but not proved.
 	undo := f.String("undo", "", "`FILE` for the old contents (default VOLUME.undo); it must not exist")
 	accept := f.Bool("accept-damaged", false, "take contents of files that are not what was last written as they are; "+
 		"without, reading them fails")
+	forget := f.Bool("forget-lists", false, "take access lists (ACLs) away that no file has: a volume has room for 4,095")
 	from := f.String("undo-from", "", "put the old contents in `FILE` back, instead of a repair")
 	return f, func(args []string) int {
 		pos, code, done := parse(f, args, 1, 1)
@@ -67,7 +70,7 @@ but not proved.
 		if *from != "" {
 			err = undoRepair(d, *from, *yes)
 		} else {
-			code, err = repairVolume(d, *undo, *yes, volrepair.Options{AcceptDamaged: *accept})
+			code, err = repairVolume(d, *undo, *yes, volrepair.Options{AcceptDamaged: *accept, ForgetLists: *forget})
 		}
 		if err != nil {
 			fail("repair", fmt.Errorf("%s: %w", pos[0], err))
@@ -153,7 +156,7 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 	if err != nil {
 		return 0, err
 	}
-	if p.Before.Clean() {
+	if p.Before.Clean() && len(p.Actions) == 0 {
 		stdout.conclude("%s: clean, nothing to do", shown(d.Path()))
 		return exitOK, nil
 	}

@@ -140,3 +140,37 @@ func TestRepairContents(t *testing.T) {
 	exit(exitOK, "repair", img, "--accept-damaged", "--yes")
 	exit(exitOK, "check", "--data", img)
 }
+
+// A sound volume has nothing to repair; access lists that no file has go if that is asked for.
+func TestRepairForgetsLists(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	said := func(want string, args ...string) {
+		t.Helper()
+		if code, text := tool(t, args...); code != exitOK || !strings.Contains(text, want) {
+			t.Errorf("tansy %v: exit code %d, %s, no %q", args, code, text, want)
+		}
+	}
+	said("", "mkfs", img, "--size", "32M", "--log-size", "6M")
+	d, err := disk.OpenFile(img, disk.FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := tansyfs.Open(d, tansyfs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for right := range uint32(2) {
+		l := &tansyfs.AccessList{Masked: true, Group: right}
+		if err := v.SetAccess(&tansyfs.Cred{}, v.Root(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(v.Close(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	said("clean, nothing to do", "repair", img)
+	said("1 repair, 0 problems would be left; nothing was written", "repair", img, "--forget-lists")
+	said("1 repair done, 0 problems left", "repair", img, "--forget-lists", "--yes")
+	said("clean, nothing to do", "repair", img, "--forget-lists")
+	said("clean", "check", "--data", img)
+}

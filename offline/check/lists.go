@@ -49,6 +49,20 @@ func Lists(b []byte) (numbers []uint32, wrong string) {
 	return numbers, ""
 }
 
+// WithoutLists is a sound block of the table without the lists of some numbers, up to the last list that is left.
+func WithoutLists(b []byte, gone func(number uint32) bool) []byte {
+	kept := append([]byte(nil), b[:xattrsFirst]...)
+	for o := xattrsFirst; o+xattrsHeader <= len(b) && b[o] != 0; {
+		end := o + xattrsHeader + int(u32(b, o)&0xff) + int(u32(b, o)>>8)
+		number, _ := strconv.ParseUint(string(b[o+xattrsHeader:][:listDigits]), 16, 12)
+		if !gone(uint32(number)) {
+			kept = append(kept, b[o:end]...)
+		}
+		o = end
+	}
+	return kept
+}
+
 // listWrong says what is wrong with a list, or "".
 func listWrong(l []byte) string {
 	if len(l) < listHead || (len(l)-listHead)%listEntry != 0 {

@@ -2,9 +2,14 @@ package repair
 
 import (
 	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/layout"
 	"tansy/offline/check"
@@ -158,5 +163,157 @@ func TestListsBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// Lists that no file has go if that is asked for, whole pages of them and single ones, and their numbers are given out
+// again. All others stay, as default lists, too.
+func TestForgetLists(t *testing.T) {
+	list := func(named, right uint32) *fs.AccessList {
+		l := &fs.AccessList{Mask: 7, Masked: true}
+		for id := range named {
+			l.Named = append(l.Named, fs.AccessEntry{ID: id + 100, Rights: right})
+		}
+		return l
+	}
+	s := newSmall(t)
+	one, dir := fs.Handle{Ino: s.ino["/one"], Gen: 1}, fs.Handle{Ino: s.ino["/a"], Gen: 1}
+	opened := func(f func(v *fs.FS) []error) {
+		t.Helper()
+		v, err := fs.Open(s.d, fs.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range append(f(v), v.Close()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.v = newVolume(s.d, s.v.geometry)
+	}
+	opened(func(v *fs.FS) (errs []error) {
+		for _, l := range []*fs.AccessList{list(1, 1), list(1, 2), list(500, 3), list(500, 4), list(1, 5), list(1, 1)} {
+			errs = append(errs, v.SetAccess(&fs.Cred{}, one, l)) // numbers 1 to 3 on a page, 4 and 5 on the next
+		}
+		// a mask comes into the table with default lists alone, so this one is number 6, on a third page
+		return append(errs, v.SetAccess(&fs.Cred{}, dir, list(1, 2)), v.SetDefault(&fs.Cred{}, dir, list(500, 4)))
+	})
+	s.set(s.ino["/a"], layout.Entries, 77) // so that there is something to repair
+	if p, err := NewPlan(s.d, Options{}); err != nil || has(p.Actions, "no file has") {
+		t.Errorf("without being asked it would do %v, %v", p.Actions, err)
+	}
+	repair := func() (acts []Action) {
+		t.Helper()
+		p, err := NewPlan(s.d, Options{ForgetLists: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Actions) > 0 {
+			after, err := p.Apply(s.d, filepath.Join(t.TempDir(), "undo"))
+			if err != nil || !after.Clean() || after.Leftovers > 0 {
+				t.Fatalf("after %v it is %+v, %v", p.Actions, after, err)
+			}
+		}
+		s.v = newVolume(s.d, s.v.geometry)
+		return p.Actions
+	}
+	acts := repair()
+	if !has(acts, "that no file has go: 1 of 3 in block") ||
+		!has(acts, "it is a page of access lists that no file has") {
+		t.Errorf("it does %v", acts)
+	}
+	if acts := repair(); len(acts) > 0 {
+		t.Errorf("again it does %v", acts)
+	}
+	numbers := func(ino uint64) (access, dflt uint32) {
+		marks := s.v.inode(ino).w(layout.Marks)
+		return marks & accessBits >> 8, marks >> 20
+	}
+	opened(func(v *fs.FS) (errs []error) {
+		same := func(l *fs.AccessList, err error, want *fs.AccessList) {
+			if err != nil || l == nil || !slices.Equal(l.Named, want.Named) {
+				t.Errorf("the list is %+v, %v, not %+v", l, err, want)
+			}
+		}
+		l, err := v.GetAccess(one)
+		same(l, err, list(1, 1))
+		l, err = v.GetAccess(dir)
+		same(l, err, list(1, 2))
+		l, err = v.GetDefault(dir)
+		same(l, err, list(500, 4))
+		return []error{v.SetAccess(&fs.Cred{}, one, list(1, 6)), v.SetDefault(&fs.Cred{}, dir, list(1, 7))}
+	})
+	if a, _ := numbers(one.Ino); a != 3 {
+		t.Errorf("the next list has the number %d, not 3", a)
+	}
+	if a, d := numbers(dir.Ino); a != 2 || d != 4 {
+		t.Errorf("the directory has the lists %d and %d, not 2 and 4", a, d)
+	}
+}
+
+// While inodes cannot be read, nobody knows which lists they have: none is forgotten.
+func TestForgetNoLists(t *testing.T) {
+	s := newSmall(t)
+	v, err := fs.Open(s.d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := fs.Handle{Ino: s.ino["/one"], Gen: 1}
+	for _, l := range []*fs.AccessList{{Mask: 7, Masked: true}, {Mask: 7, Masked: true, Group: 5}} {
+		if err := v.SetAccess(&fs.Cred{}, one, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.v = newVolume(s.l, s.v.geometry)
+	bad := s.v.itab + 1 // of inodes that are not in use, which nobody can know now
+	d := disk.NewFault(s.d, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
+		if op.Kind == disk.Read && op.Addr <= bad && bad < op.Addr+uint64(op.Blocks) {
+			return disk.Harm{Err: syscall.EIO}
+		}
+		return disk.Harm{}
+	})
+	p, err := NewPlan(d, Options{ForgetLists: true})
+	if err != nil || has(p.Actions, "no file has") {
+		t.Errorf("it would do %v, %v", p.Actions, err)
+	}
+}
+
+// A file that has a page of the table as well gets a copy of it as it was.
+func TestForgetSharedLists(t *testing.T) {
+	s := newSmall(t)
+	v, err := fs.Open(s.d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := fs.Handle{Ino: s.ino["/one"], Gen: 1}
+	for _, l := range []*fs.AccessList{{Mask: 7, Masked: true}, {Mask: 7, Masked: true, Group: 5}} {
+		if err := v.SetAccess(&fs.Cred{}, one, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.v = newVolume(s.d, s.v.geometry)
+	var was []byte
+	s.wrote(func(v *volume) {
+		b := v.inode(orphansIno).q(layout.Pointers)
+		was = slices.Clone(v.contents(b))
+		v.set64(s.ino["/a/two"], layout.Pointers, b)
+	})
+	p, err := NewPlan(s.d, Options{ForgetLists: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := p.Apply(s.d, filepath.Join(t.TempDir(), "undo"))
+	if err != nil || !after.Clean() || !has(p.Actions, "no file has go: 1 of 2") {
+		t.Fatalf("left %v, %v after %v", after.Problems, err, p.Actions)
+	}
+	s.v = newVolume(s.d, s.v.geometry)
+	if b := s.v.inode(s.ino["/a/two"]).q(layout.Pointers); !slices.Equal(s.v.contents(b), was) {
+		t.Error("the copy is another one")
 	}
 }

@@ -78,6 +78,8 @@ type Options struct {
 	// AcceptDamaged takes the contents of files as they are where they are not what was last written:
 	// reading them succeeds from then on.
 	AcceptDamaged bool
+	// ForgetLists takes access lists away that no file has, so that others find room.
+	ForgetLists bool
 }
 
 // NewPlan finds out what a repair of the volume on d does, and writes nothing. It reads all that is in use. A clean
@@ -90,7 +92,7 @@ func NewPlan(d disk.Disk, opts Options) (*Plan, error) {
 	if p.Before, err = check.Volume(d, check.Options{Data: true}); err != nil {
 		return nil, err
 	}
-	if p.Before.Clean() && p.Before.Leftovers == 0 {
+	if p.Before.Clean() && p.Before.Leftovers == 0 && !opts.ForgetLists {
 		p.After = p.Before
 		return p, nil
 	}
@@ -214,6 +216,7 @@ type round struct {
 
 	lists     map[uint32]bool // the access lists that the table has
 	listsLost bool            // some of the table cannot be read
+	used      map[uint32]bool // the access lists that files have, once they were looked for
 
 	wanted, taken bitset            // blocks that trees refer to, before and after trees were made sound
 	owner         map[uint64]uint64 // of the blocks that several claim

@@ -174,7 +174,7 @@ func (t *tree) claim(at uint64, off, level int, k uint64) {
 			return
 		}
 	}
-	if why := r.xattrsWrong(t.ino, level, k, b); why != "" {
+	if why := r.xattrsWrong(t.ino, level, k, b, t.shared.has(b)); why != "" {
 		binary.LittleEndian.PutUint64(v.edit(at)[off:], 0)
 		ino := k
 		if r.nodes[k] == nil {
@@ -346,13 +346,13 @@ func (v *volume) walk(n inode, f func(k, b uint64)) (whole bool) {
 }
 
 // xattrsWrong says why block b, block k of the file ino (level 0: data), cannot stay there, if that is the file of
-// extended attributes.
-func (r *round) xattrsWrong(ino uint64, level int, k, b uint64) string {
+// extended attributes; shared: another file has it, too.
+func (r *round) xattrsWrong(ino uint64, level int, k, b uint64, shared bool) string {
 	if ino != orphansIno || level > 0 {
 		return ""
 	}
 	if check.IsListBlock(k, r.v.ninode) {
-		return r.listBlock(b)
+		return r.listBlock(b, shared)
 	}
 	if k == orphansIno || k >= r.v.inodeEnd {
 		return "it can have none"
