@@ -278,9 +278,9 @@ type OnceFileSystem interface {
 
 // Lister is a FileSystem whose files have access lists. FS.SetAccess and FS.SetDefault say what they are.
 type Lister interface {
-	// GetLists returns the lists of a file, and its attributes, all of one instant. The error is ErrIO if a list cannot be
-	// read.
-	GetLists(h Handle) (Lists, Attr, error)
+	// GetLists returns those lists of a file that are asked for, and its attributes, all of one instant. MissingList
+	// stands for an access list that cannot be read; for a default list, the error is ErrIO.
+	GetLists(h Handle, access, dflt bool) (Lists, Attr, error)
 	// SetLists gives a file the access list of l, the default list, or both at one instant.
 	SetLists(c *Cred, h Handle, l Lists, access, dflt bool) error
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 
 	"tansy/internal/gen/fs/exec/answers"
 	"tansy/internal/gen/fs/exec/exec"
@@ -92,10 +93,58 @@ const (
 // accessLists are those of a volume.
 type accessLists struct {
 	table listtable.Table
-	mu    lockorder.Mutex[lockorder.Lists] // one list is added at a time
-	page  uint64                           // where the next one goes
-	used  int                              // bytes of that page
-	err   error                            // nothing can be added: some of the table cannot be read
+	mu    lockorder.Mutex[lockorder.Lists] // one list is looked for, and added, at a time
+	seed  maphash.Seed
+	alike map[uint64][]uint32 // the numbers of lists, by a hash of what a file's mode does not say
+	page  uint64              // where the next one goes
+	used  int                 // bytes of that page
+	err   error               // nothing can be added: some of the table cannot be read
+}
+
+// add gives a number a list. mu is held, or nobody else has the volume yet.
+func (s *accessLists) add(number uint32, l *listtable.List) {
+	if s.alike == nil {
+		s.seed, s.alike = maphash.MakeSeed(), map[uint64][]uint32{}
+	}
+	k := s.hash(l)
+	s.alike[k] = append(s.alike[k], number)
+	s.table.Add(number, l)
+}
+
+// hash is the same for lists that differ in what a file's mode says alone.
+func (s *accessLists) hash(l *listtable.List) uint64 {
+	return maphash.Bytes(s.seed, bytesOfList(&listtable.List{Group: l.Group, Masked: l.Masked, Named: l.Named}))
+}
+
+// numberOf is the number of a list, or, for an access list, of one that differs in what a file's mode says alone; 0:
+// there is none. mu is held.
+func (s *accessLists) numberOf(l *listtable.List, access bool) uint32 {
+	if s.alike == nil {
+		return 0
+	}
+	for _, n := range s.alike[s.hash(l)] {
+		x := s.table.Get(n)
+		of := *l
+		if access {
+			of.Owner, of.Mask, of.Other = x.Owner, x.Mask, x.Other
+		}
+		if x.Owner == of.Owner && x.Mask == of.Mask && x.Equal(&of) { // the names last, which are many
+			return n
+		}
+	}
+	return 0
+}
+
+// free is the least number that means no list; maxList + 1: none is left. Those below others were of lists that no file
+// had: tansy repair has taken them away.
+func (s *accessLists) free() uint32 {
+	lists := s.table.Lists()
+	for n := 1; n < len(lists); n++ { // 0 means that there is none
+		if lists[n] == nil {
+			return uint32(n)
+		}
+	}
+	return uint32(max(len(lists), 1))
 }
 
 // listPageAt is the block of a page of the table.
@@ -152,7 +201,7 @@ func (v *FS) addAll(b []byte) (used int, err error) {
 			name != nameOf(number) || v.xattrs.lists.table.Has(number) {
 			return used, fmt.Errorf("%w: %q", errList, name)
 		}
-		v.xattrs.lists.table.Add(number, list)
+		v.xattrs.lists.add(number, list)
 		used += n
 		b = b[n:]
 	}
@@ -198,35 +247,43 @@ func bytesOfList(l *listtable.List) []byte {
 	return b
 }
 
-// numberFor is number for whoever may give a file the list: nobody else has a list take its place in the table.
-func (v *FS) numberFor(who *Cred, h Handle, l *listtable.List) (uint32, error) {
+// numberFor is the number of a list for who may give it to that file, which it gets if it has none. Nobody else has a
+// list take its place in the table: the errors are those of SetAccess and of SetDefault.
+func (v *FS) numberFor(who *Cred, h Handle, l *listtable.List, dflt bool) (uint32, error) {
 	a, err := v.Getattr(h)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	if who.UID != 0 && who.UID != a.UID {
+	case a.Type == Symlink:
+		return 0, ErrInval
+	case who.UID != 0 && who.UID != a.UID:
 		return 0, ErrPerm
-	}
-	if who.UID != 0 && v.numberOf(l) == 0 && v.freeNumber() > maxList-listsOfRoot {
-		return 0, ErrNoSpc
-	}
-	return v.number(l)
-}
-
-// number is the number of a list, which it gets if it has none. The error is ErrNoSpc if there is no number left, or no
-// room for the list.
-func (v *FS) number(l *listtable.List) (uint32, error) {
-	if n := v.numberOf(l); n != 0 {
-		return n, nil
 	}
 	s := &v.xattrs.lists
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := v.numberOf(l); n != 0 {
+	if n := s.numberOf(l, !dflt); n != 0 {
 		return n, nil
 	}
-	number := v.freeNumber()
-	value := bytesOfList(l)
+	flags, err := v.Flags(h)
+	switch {
+	case err != nil:
+		return 0, err
+	case flags&(FlagImmutable|FlagAppendOnly) != 0:
+		return 0, ErrPerm
+	case dflt && a.Type != Directory:
+		return 0, ErrAcces
+	case who.UID != 0 && s.free() > maxList-listsOfRoot:
+		return 0, ErrNoSpc
+	}
+	return v.newList(l)
+}
+
+// newList is the number that a list gets. The error is ErrNoSpc if there is no number left, or no room for the list.
+// The table's lock is held.
+func (v *FS) newList(l *listtable.List) (uint32, error) {
+	s := &v.xattrs.lists
+	number, value := s.free(), bytesOfList(l)
 	switch {
 	case s.err != nil:
 		return 0, ErrIO
@@ -248,30 +305,8 @@ func (v *FS) number(l *listtable.List) (uint32, error) {
 		return 0, err
 	}
 	s.page, s.used = page, used+listHeader+len(value)
-	s.table.Add(number, l)
+	s.add(number, l)
 	return number, nil
-}
-
-// freeNumber is the least number that means no list, if there is none left maxList + 1. Those below others were of lists
-// that no file had: tansy repair has taken them away.
-func (v *FS) freeNumber() uint32 {
-	lists := v.xattrs.lists.table.Lists()
-	for n := 1; n < len(lists); n++ { // 0 means that there is none
-		if lists[n] == nil {
-			return uint32(n)
-		}
-	}
-	return uint32(max(len(lists), 1))
-}
-
-// numberOf is the number of a list in the table; 0: it is not there.
-func (v *FS) numberOf(l *listtable.List) uint32 {
-	for n, x := range v.xattrs.lists.table.Lists() {
-		if x != nil && x.Equal(l) {
-			return uint32(n)
-		}
-	}
-	return 0
 }
 
 // listsOf are the numbers of the lists that a file has, and its mode.
@@ -348,7 +383,7 @@ func (v *FS) defaultOf(number uint32) (*AccessList, error) {
 }
 
 // GetLists implements Lister.
-func (v *FS) GetLists(h Handle) (l Lists, a Attr, err error) {
+func (v *FS) GetLists(h Handle, access, dflt bool) (l Lists, a Attr, err error) {
 	var flags uint32
 	var c call
 	err = v.run(&c, procGetattr, func(t *txn) {
@@ -361,11 +396,19 @@ func (v *FS) GetLists(h Handle) (l Lists, a Attr, err error) {
 		return l, a, err
 	}
 	a = *c.attr(h.Ino)
-	if l.Access, err = v.accessOf(flags>>accessShift&maxList, a.Mode); err == nil {
+	if access {
+		if l.Access, err = v.accessOf(flags>>accessShift&maxList, a.Mode); err != nil {
+			l.Access, err = MissingList(a.Mode), nil
+		}
+	}
+	if dflt {
 		l.Default, err = v.defaultOf(flags >> dfltShift & maxList)
 	}
 	return l, a, err
 }
+
+// MissingList stands for the access list of a file with this mode that cannot be read: the file is its owner's alone.
+func MissingList(mode uint32) *AccessList { return &AccessList{Owner: mode >> 6 & 7, Masked: true} }
 
 // SetAccess gives a file an access list, and the mode that goes with it; nil takes the list away, and leaves the mode.
 // Who does that owns the file, or is root, else the error is ErrPerm, as it is if the file is immutable or append-only;
@@ -393,7 +436,7 @@ func (v *FS) numberOfAccess(who *Cred, h Handle, l *AccessList) (number uint32, 
 	if l.Masked { // what a list without one says, a mode says as well
 		group = l.Mask
 		kept := (&AccessList{Group: l.Group, Masked: true, Named: l.Named}).list()
-		if number, err = v.numberFor(who, h, kept); err != nil {
+		if number, err = v.numberFor(who, h, kept, false); err != nil {
 			return 0, false, 0, err
 		}
 	}
@@ -418,7 +461,7 @@ func (v *FS) numberOfDefault(who *Cred, h Handle, l *AccessList) (uint32, error)
 	if !l.Valid() {
 		return 0, ErrInval
 	}
-	return v.numberFor(who, h, l.list())
+	return v.numberFor(who, h, l.list(), true)
 }
 
 // SetLists implements Lister. The errors are those of SetAccess and of SetDefault.

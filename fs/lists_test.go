@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"tansy/disk"
@@ -294,7 +296,7 @@ func TestSetsBothLists(t *testing.T) {
 			is.Default = l.Default
 		}
 		sameLists(t, v, dir.Handle, is.Access, is.Default)
-		got, a, err := v.GetLists(dir.Handle)
+		got, a, err := v.GetLists(dir.Handle, true, true)
 		if err != nil || a.Mode != mode || (a.Ctime == before.Ctime) != (!access && !dflt) ||
 			(got.Access == nil) != (is.Access == nil) || got.Access != nil && !got.Access.Equal(is.Access) ||
 			(got.Default == nil) != (is.Default == nil) || got.Default != nil && !got.Default.Equal(is.Default) {
@@ -419,10 +421,45 @@ func TestWhoSetsLists(t *testing.T) {
 	}
 }
 
+// Default lists that differ in what a mode would say alone are different.
+func TestDefaultListsAlike(t *testing.T) {
+	_, v, _, dir := listFS(t)
+	for _, l := range []fs.AccessList{{}, {Owner: 7}, {Mask: 3}, {Other: 5}, {Owner: 7, Mask: 3, Other: 5}} {
+		l.Masked, l.Named = true, []fs.AccessEntry{{ID: 1, Rights: 7}}
+		if err := v.SetDefault(ann, dir.Handle, &l); err != nil {
+			t.Fatal(err)
+		}
+		sameLists(t, v, dir.Handle, nil, &l)
+	}
+	closeFS(t, v)
+}
+
+// refusesLists has lists refused, which must take no numbers.
+func refusesLists(t *testing.T, v *fs.FS, file fs.Handle, l func(i int) *fs.AccessList) {
+	t.Helper()
+	link, err := v.Symlink(root, v.Root(), []byte("link"), &fs.SetAttr{UID: some(uint32(10))}, []byte("f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct{ got, want error }{
+		{v.SetAccess(&fs.Cred{UID: 11, GID: 20}, file, l(0)), fs.ErrPerm},
+		{v.SetAccess(ann, link.Handle, l(1)), fs.ErrInval},
+		{v.SetDefault(ann, file, l(2)), fs.ErrAcces},
+		{v.SetFlags(root, file, fs.FlagImmutable), nil},
+		{v.SetAccess(ann, file, l(4)), fs.ErrPerm},
+		{v.SetAccess(root, file, l(5)), fs.ErrPerm},
+		{v.SetFlags(root, file, 0), nil},
+	} {
+		if c.got != c.want {
+			t.Errorf("step %d: %v, not %v", i, c.got, c.want)
+		}
+	}
+}
+
 // A volume has 4,095 lists at most, of which root alone adds the last 1,024, of any length that one block has room for;
 // each has a number once.
 func TestManyLists(t *testing.T) {
-	d, v, file, _ := listFS(t)
+	d, v, file, dir := listFS(t)
 	l := func(i, n int) *fs.AccessList {
 		l := &fs.AccessList{Group: uint32(i) % 8, Masked: true}
 		for k := range n {
@@ -439,11 +476,29 @@ func TestManyLists(t *testing.T) {
 		}
 		return 1 + i%3
 	}
-	if err := v.SetAccess(&fs.Cred{UID: 11, GID: 20}, file.Handle, l(5000, 1)); err != fs.ErrPerm {
-		t.Errorf("somebody else's: %v", err) // and it takes no number
+	refusesLists(t, v, file.Handle, func(i int) *fs.AccessList { return l(5000+i, 1) })
+	dflt := l(6000, 1) // a new file there has it, of which SetAccess knows less
+	dflt.Owner, dflt.Mask, dflt.Other = 7, 6, 5
+	if err := v.SetDefault(ann, dir.Handle, dflt); err != nil {
+		t.Fatal(err)
 	}
 	who := ann
-	for i := range 4095 {
+	for i := 1; i < 4095; i++ { // so many there are
+		if i == 4095-1024-1 { // the last of all others: one of those who come at once gets it
+			var wg sync.WaitGroup
+			var got atomic.Int32
+			for k := range 8 {
+				wg.Go(func() {
+					if v.SetAccess(ann, file.Handle, l(7000+k, 1)) == nil {
+						got.Add(1)
+					}
+				})
+			}
+			if wg.Wait(); got.Load() != 1 {
+				t.Fatalf("%d got the last one", got.Load())
+			}
+			continue
+		}
 		if i == 4095-1024 {
 			if err := v.SetAccess(ann, file.Handle, l(i, size(i))); err != fs.ErrNoSpc {
 				t.Errorf("one of root's: %v", err)
@@ -461,9 +516,20 @@ func TestManyLists(t *testing.T) {
 	if err := v.SetAccess(root, file.Handle, l(5000, 1)); err != fs.ErrNoSpc {
 		t.Errorf("one more: %v", err)
 	}
+	n, err := v.Create(ann, dir.Handle, []byte("new"), fs.Guarded, &fs.SetAttr{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has, err := v.GetAccess(n.Handle)
+	if err == nil {
+		err = v.SetAccess(ann, n.Handle, has) // as clients do
+	}
+	if err != nil {
+		t.Errorf("the list that a new file has: %v", err)
+	}
 	closeFS(t, v)
 	v = open(t, d, fs.Options{})
-	for _, i := range []int{0, 7, 999, 3007, 4094} {
+	for _, i := range []int{1, 7, 999, 3007, 4094} {
 		if err := v.SetAccess(ann, file.Handle, l(i, size(i))); err != nil {
 			t.Errorf("list %d: %v", i, err)
 		}

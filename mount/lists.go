@@ -81,24 +81,18 @@ func (f *fileSystem) getList(id uint64, dflt bool) ([]byte, fuse.Status) {
 	}
 	l, err := get(h)
 	switch {
-	case err == fs.ErrIO && !dflt:
-		l = f.missingList(h)
+	case err == fs.ErrIO && !dflt: // of an error the kernel would refuse root as well
+		a, err := f.volume.Getattr(h)
+		if err != nil {
+			return nil, status(err)
+		}
+		l = fs.MissingList(a.Mode)
 	case err != nil:
 		return nil, status(err)
 	case l == nil:
 		return nil, fuse.ENODATA
 	}
 	return listBytes(l), fuse.OK
-}
-
-// missingList stands for an access list that cannot be read: the file is its owner's alone. Of an error the kernel
-// would refuse root as well.
-func (f *fileSystem) missingList(h fs.Handle) *fs.AccessList {
-	l := &fs.AccessList{Masked: true}
-	if a, err := f.volume.Getattr(h); err == nil {
-		l.Owner = a.Mode >> 6 & 7
-	}
-	return l
 }
 
 // setList is SetXAttr and, without a list, RemoveXAttr of an access list.
@@ -156,7 +150,8 @@ func (f *fileSystem) listNames(h fs.Handle, names []byte) ([]byte, error) {
 }
 
 // masked is the mode of a new file in a directory: what the caller's mask leaves of the mode asked for, unless a
-// default list bounds it instead. The kernel lets nobody give the directory another meanwhile.
+// default list bounds it instead. Until the file is there, nobody gives the directory another default list: the kernel
+// lets no process, and f.defaults no client.
 func (f *fileSystem) masked(dir fs.Handle, mode, mask uint32) (uint32, error) {
 	has, err := f.volume.HasDefault(dir)
 	if has {

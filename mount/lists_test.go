@@ -124,3 +124,53 @@ func TestListsForTheKernel(t *testing.T) {
 		t.Errorf("names with a missing list: %q, %v", names, err)
 	}
 }
+
+// watched is a volume that says when a client sets lists.
+type watched struct {
+	*fs.FS
+	setting func()
+}
+
+func (w watched) SetLists(c *fs.Cred, h fs.Handle, l fs.Lists, access, dflt bool) error {
+	w.setting()
+	return w.FS.SetLists(c, h, l, access, dflt)
+}
+
+// A client gives a directory no other default list between the question whether the caller's mask counts, and the new
+// file; an access list it may give.
+func TestMaskCounts(t *testing.T) {
+	d := emptyVolume(t, 6000)
+	k, v := newKernel(t, d, true, true)
+	free := func() bool {
+		if !k.defaults.TryLock() {
+			return false
+		}
+		k.defaults.Unlock()
+		return true
+	}
+	made, set := 0, 0
+	make := func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+		if made++; free() {
+			t.Error("while a file is made, its directory may get another default list")
+		}
+		return v.Create(c, dir, []byte("f"), fs.Guarded, s, 0)
+	}
+	_, err := k.fileSystem.create(&atRoot, "f", 0o666, 0o022, make)
+	if err != nil || made != 1 || !free() {
+		t.Errorf("%v, %d made", err, made)
+	}
+	for _, dflt := range []bool{true, false} {
+		w := watched{v, func() {
+			if set++; free() == dflt {
+				t.Errorf("while a list is set, default %v, a file may be made: %v", dflt, !dflt)
+			}
+		}}
+		if err := (beside{w, k.fileSystem}).SetLists(&fs.Cred{}, k.root, fs.Lists{}, !dflt, dflt); err != nil || !free() {
+			t.Error(err)
+		}
+	}
+	if set != 2 {
+		t.Errorf("%d set", set)
+	}
+	closed(t, d, v)
+}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tansy/fs"
+	"tansy/internal/lockorder"
 	"tansy/internal/process"
 )
 
@@ -122,6 +123,7 @@ type fileSystem struct {
 	locks                *locking                                   // nil: the kernel has them
 	forget               func(id uint64, from, n int64) fuse.Status // has the kernel forget contents, if it has any
 	copying              chan []byte                                // memory for copies; nil: none was needed yet
+	defaults             lockorder.RWMutex[lockorder.Default]       // nobody sets a default list
 
 	wait func() error // until the file system can be used, once it is being served
 }

@@ -65,11 +65,13 @@ func (f *fileSystem) create(in *fuse.InHeader, name string, mode, mask uint32, b
 	if err != nil {
 		return fs.Node{}, err
 	}
-	if mode, err = f.masked(dir, mode&0o7777, mask); err != nil {
-		return fs.Node{}, err
-	}
 	if in.Uid == fs.NoID || in.Gid == fs.NoID { // the kernel does not ask for these; the file would be root's
 		return fs.Node{}, fs.ErrInval
+	}
+	f.defaults.RLock()
+	defer f.defaults.RUnlock()
+	if mode, err = f.masked(dir, mode&0o7777, mask); err != nil {
+		return fs.Node{}, err
 	}
 	c, s := &fs.Cred{GID: in.Gid}, &fs.SetAttr{Mode: &mode}
 	if in.Uid != 0 {

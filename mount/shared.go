@@ -125,11 +125,19 @@ func (b beside) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) 
 
 // SetLists implements fs.Lister. The kernel keeps the lists of a file that is open.
 func (b beside) SetLists(c *fs.Cred, h fs.Handle, l fs.Lists, access, dflt bool) error {
-	err := b.Served.SetLists(c, h, l, access, dflt)
+	err := b.setLists(c, h, l, access, dflt)
 	if err == nil {
-		b.mount.forget(nodeID(h), -1, 0)
+		b.mount.forget(nodeID(h), -1, 0) // without the lock: the kernel may wait for what makes a file there
 	}
 	return err
+}
+
+func (b beside) setLists(c *fs.Cred, h fs.Handle, l fs.Lists, access, dflt bool) error {
+	if dflt {
+		b.mount.defaults.Lock()
+		defer b.mount.defaults.Unlock()
+	}
+	return b.Served.SetLists(c, h, l, access, dflt)
 }
 
 // Create implements fs.FileSystem. It may cut a file that is there.

@@ -45,8 +45,9 @@ type (
 	Groups    struct{} // what is known of users
 
 	// mount
-	Naming struct{} // the names of a file, by inode number; one at a time
-	Nodes  struct{} // what the kernel knows of a file
+	Naming  struct{} // the names of a file, by inode number; one at a time
+	Nodes   struct{} // what the kernel knows of a file
+	Default struct{} // shared while a file is made as its directory's default list says, exclusive for who sets that
 
 	// fs, around transactions
 	Trimming struct{} // a round of the trimmer

@@ -16,7 +16,7 @@ const On = true
 // order is the order of the classes, which lockorder.go explains.
 var order = []any{
 	Sources{}, Share{}, Admission{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{},
-	Changes{}, Around{}, HostNames{}, Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Growing{}, Lists{},
+	Changes{}, Around{}, HostNames{}, Exports{}, Groups{}, Naming{}, Nodes{}, Default{}, Trimming{}, Growing{}, Lists{},
 	Underway{}, Ahead{}, Streams{}, Freeing{}, Kept{}, Replies{}, Midst{}, Idle{}, Durable{}, Objects{}, Large{},
 	Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Moments{}, Changing{}, HostRoom{}, FileBarrier{},
 	LockTable{}, Journal{}, Pages{}, Link{}, Readers{}, Reads{}, Notes{}, Damage{},

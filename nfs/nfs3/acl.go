@@ -8,8 +8,9 @@ import (
 // NFSACL, version 3: the access lists of files (ACLs), which NFS itself has no procedures for. It is a program of its
 // own beside NFS, on the same port and with the same handles. Solaris has it, and Linux; no RFC does. Whatever is said
 // here of form and meaning is what Linux's server and client do (fs/nfs_common/nfsacl.c, fs/nfsd/nfs3acl.c,
-// fs/nfs/nfs3acl.c), but for two things. A list that SETACL's mask does not name stays: Linux's takes it away, and
-// Linux's client names all that there may be. And both lists are set at one instant, or none.
+// fs/nfs/nfs3acl.c), but for three things. A list that SETACL's mask does not name stays: Linux's takes it away, and
+// Linux's client names all that there may be. Both lists are set at one instant, or none. And what is no list is INVAL,
+// where some of it is GARBAGE_ARGS there: other bits in the mask, another count than that of the entries, other rights.
 
 // Program and version of NFSACL.
 const (
@@ -79,7 +80,8 @@ func (s aclService) getACL(c call, a getACLArgs) (r getACLResult, err error) {
 		return r, err
 	}
 	r.mask = a.mask
-	if r.lists, r.attr, err = s.lists.GetLists(h); err != nil {
+	access, dflt := a.mask&(ACLAccess|ACLAccessCount) != 0, a.mask&(ACLDefault|ACLDefaultCount) != 0
+	if r.lists, r.attr, err = s.lists.GetLists(h, access, dflt); err != nil {
 		return r, err
 	}
 	if a.mask&^aclAll != 0 {
@@ -152,7 +154,7 @@ type wireACL struct {
 func getACL(d *oncrpc.Decoder) (l wireACL) {
 	l.count = d.Uint32()
 	n := d.Uint32()
-	if l.count > maxACL || n > maxACL {
+	if l.count > maxACL || n > maxACL || int(n)*aclEntry > len(d.Rest()) {
 		d.Fail()
 		return wireACL{}
 	}

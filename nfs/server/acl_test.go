@@ -57,7 +57,7 @@ const (
 // hasLists fails the test unless a file has such lists, by the volume and by NFSACL.
 func hasLists(t *testing.T, c *nfsclient.Client, v *fs.FS, h fs.Handle, access, dflt *fs.AccessList) {
 	t.Helper()
-	l, a, err := v.GetLists(h)
+	l, a, err := v.GetLists(h, true, true)
 	one, err1 := v.GetAccess(h)
 	other, err2 := v.GetDefault(h)
 	if err := errors.Join(err, err1, err2); err != nil {

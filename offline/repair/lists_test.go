@@ -80,6 +80,9 @@ func TestLists(t *testing.T) {
 				t.Errorf("it is not opened: %v", err)
 			} else if l, err := v.GetAccess(one); c.what == "another generation" && err != fs.ErrIO {
 				t.Errorf("before it the list is %+v, %v", l, err)
+			} else if g, _, failed := v.GetLists(one, true, true); failed != nil ||
+				err == fs.ErrIO && !g.Access.Equal(fs.MissingList(0o700)) {
+				t.Errorf("clients see %+v, %v", g, failed)
 			} else if err := v.Close(); err != nil {
 				t.Error(err)
 			}

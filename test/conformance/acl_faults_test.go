@@ -14,8 +14,8 @@ type listFault struct {
 	set func(c *fs.Cred, h fs.Handle, l fs.Lists, access, dflt bool) error
 }
 
-func (f listFault) GetLists(h fs.Handle) (fs.Lists, fs.Attr, error) {
-	l, a, err := f.FS.GetLists(h)
+func (f listFault) GetLists(h fs.Handle, access, dflt bool) (fs.Lists, fs.Attr, error) {
+	l, a, err := f.FS.GetLists(h, access, dflt)
 	if err == nil && f.get != nil {
 		f.get(&l, &a)
 	}

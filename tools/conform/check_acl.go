@@ -76,7 +76,7 @@ func aclChecks() []Check {
 				ace{aclMask, 0, 2}, ace{aclOther, 0, 1})
 			same(t, "access list", access.String(), want.String())
 		}),
-		must("ctime", "to set a list moves ctime, and mtime stays", func(t *T) {
+		should("ctime", "to set a list moves ctime, and mtime stays", func(t *T) {
 			h := t.file("f")
 			before := t.attr(h)
 			t.ok(t.setACL(super, h, aclAccess, listed, aclOf()))
