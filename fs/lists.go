@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 
 	"tansy/internal/gen/fs/exec/answers"
 	"tansy/internal/gen/fs/exec/exec"
@@ -96,8 +97,7 @@ type accessLists struct {
 	mu    lockorder.Mutex[lockorder.Lists] // one list is looked for, and added, at a time
 	seed  maphash.Seed
 	alike map[uint64][]uint32 // the numbers of lists, by a hash of what a file's mode does not say
-	page  uint64              // where the next one goes
-	used  int                 // bytes of that page
+	used  []int               // bytes of each page
 	err   error               // nothing can be added: some of the table cannot be read
 }
 
@@ -166,12 +166,12 @@ func (v *FS) findLists(size uint64) {
 		err := v.run(&c, procGetattr, func(t *txn) {
 			b, empty = localcalls.Table(&c.Call, t, v.dirs, v.listPageAt(page))
 		})
+		l.used = append(l.used, 0)
 		if err == nil && empty {
 			continue // tansy repair may have taken it, and left those behind it
 		}
 		if err == nil {
-			l.page = page
-			l.used, err = v.addAll(b.Data)
+			l.used[page], err = v.addAll(b.Data)
 		}
 		if err != nil {
 			v.log.Error("some access lists cannot be read; files that have them are open to their owners alone", "err", err)
@@ -284,17 +284,18 @@ func (v *FS) numberFor(who *Cred, h Handle, l *listtable.List, dflt bool) (uint3
 func (v *FS) newList(l *listtable.List) (uint32, error) {
 	s := &v.xattrs.lists
 	number, value := s.free(), bytesOfList(l)
+	need := listHeader + len(value)
 	switch {
 	case s.err != nil:
 		return 0, ErrIO
-	case number > maxList || listHeader+len(value) > listPage:
+	case number > maxList:
 		return 0, ErrNoSpc
 	}
-	page, used := s.page, s.used
-	if used+listHeader+len(value) > listPage {
-		page, used = page+1, 0
+	page := slices.IndexFunc(s.used, func(used int) bool { return used+need <= listPage })
+	if page < 0 { // all have lists, so there are no more of them than numbers
+		page = len(s.used)
 	}
-	at := v.listPageAt(page)
+	at := v.listPageAt(uint64(page))
 	if at >= noBlock {
 		return 0, ErrNoSpc
 	}
@@ -304,7 +305,10 @@ func (v *FS) newList(l *listtable.List) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.page, s.used = page, used+listHeader+len(value)
+	if page == len(s.used) {
+		s.used = append(s.used, 0)
+	}
+	s.used[page] += need
 	s.add(number, l)
 	return number, nil
 }
