@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -74,12 +75,20 @@ func Mount(t testing.TB, kind string, size int64) string {
 	if err := unix.Mount(source, dir, kind, 0, data); err != nil {
 		t.Skipf("mount %s: %v", kind, err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount %s: %v", dir, err)
-		}
-	})
+	t.Cleanup(func() { unmount(t, dir) })
 	return dir
+}
+
+// unmount waits for processes that other tests are starting: until such a one is another program, it has all files open
+// that this one has had open.
+func unmount(t testing.TB, dir string) {
+	err := unix.Unmount(dir, 0)
+	for begun := time.Now(); err == unix.EBUSY && time.Since(begun) < time.Minute; err = unix.Unmount(dir, 0) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
+		t.Errorf("unmount %s: %v", dir, err)
+	}
 }
 
 // Bind shows the file at from at to, too.
@@ -91,11 +100,7 @@ func Bind(t testing.TB, from, to string) {
 	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
 		t.Skipf("bind mount: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(to, 0); err != nil {
-			t.Errorf("unmount %s: %v", to, err)
-		}
-	})
+	t.Cleanup(func() { unmount(t, to) })
 }
 
 // Loop attaches a loop device to a file and returns its node. Flags are more of losetup's.
