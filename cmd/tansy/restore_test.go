@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"tansy/disk"
@@ -13,11 +14,11 @@ import (
 // readings is a device that counts its reads.
 type readings struct {
 	disk.Disk
-	reads int
+	reads atomic.Int64 // who serves the volume looks at it now and then
 }
 
 func (c *readings) ReadAt(a uint64, bufs [][]byte) error {
-	c.reads++
+	c.reads.Add(1)
 	return c.Disk.ReadAt(a, bufs)
 }
 
@@ -39,15 +40,15 @@ func TestRestoreCheckInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	why, before := errors.New("enough"), 0
+	why, before := errors.New("enough"), int64(0)
 	r := restoring{check: true}
 	err = r.finish(ctx, backupDevice{d, "volume"}, func(string, uint64, uint64) {
 		if ctx.Err() == nil {
-			before = d.reads
+			before = d.reads.Load()
 			cancel(why)
 		}
 	})
-	if !errors.Is(err, why) || before == 0 || d.reads > before+1 {
-		t.Errorf("%v; %d reads before the end, %d behind it", err, before, d.reads-before)
+	if !errors.Is(err, why) || before == 0 || d.reads.Load() > before+1 {
+		t.Errorf("%v; %d reads before the end, %d behind it", err, before, d.reads.Load()-before)
 	}
 }

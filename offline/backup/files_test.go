@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"tansy/disk"
@@ -167,7 +168,8 @@ func TestRestoreFilesInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
-		stop := &stopped{Disk: sim, left: writes, stop: func() { cancel(errors.New("enough")) }}
+		stop := &stopped{Disk: sim, stop: func() { cancel(errors.New("enough")) }}
+		stop.left.Store(int64(writes))
 		_, err := RestoreFiles(ctx, stop, c, FilesOptions{Log: quiet})
 		cancel(nil)
 		left := sim.Crash(disk.LoseAll)
@@ -190,12 +192,12 @@ func TestRestoreFilesInterrupted(t *testing.T) {
 // stopped is a device on which something happens after some writes, which it refuses from then on.
 type stopped struct {
 	disk.Disk
-	left int
+	left atomic.Int64
 	stop func()
 }
 
 func (s *stopped) WriteAt(a uint64, bufs [][]byte) error {
-	if s.left--; s.left == 0 {
+	if s.left.Add(-1) == 0 {
 		s.stop()
 	}
 	return s.Disk.WriteAt(a, bufs)
