@@ -166,6 +166,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) {
 	if errors.Is(why, context.Canceled) {
 		why = errGone
 	}
+	s.remove(id) // before anybody is told
 	_ = lines.Encode(Ended{why.Error()})
 	if lost := m.Err(); lost != nil {
 		s.log.Warn("a moment of the volume was lost", "moment", id, "err", lost)
