@@ -93,7 +93,6 @@ release:
 # what Dafny generates has self-assignments and unreachable returns: vet's remarks on it are left out;
 # every mutant still finds its text; the documents say the numbers that there are; what the metatheory quotes of the proofs still stands there
 lint:
-	.ci/again --selftest
 	python3 verified/tools/threads.py --selftest
 	python3 verified/tools/solver.py --selftest
 	python3 verified/tools/gonames.py --selftest

@@ -17,10 +17,11 @@ var standIns = map[string]string{
 	"systemctl": `set -e
 case "$1" in
 start)
+	rm -f "$HERE/log" # what the last one said is not for this one
 	"$HERE/bin/tansy" serve --volume "$HERE/var/lib/tansy/tansy.img" --listen 127.0.0.1:0 --control "$HERE/run" \
 		> "$HERE/log" 2>&1 &
 	echo $! > "$HERE/pid"
-	while ! grep -q "Stop with" "$HERE/log"; do
+	while ! grep -qs "Stop with" "$HERE/log"; do
 		kill -0 $(cat "$HERE/pid") || { cat "$HERE/log"; exit 1; }
 		sleep 0.05
 	done;;
