@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,16 +51,26 @@ type served struct {
 	at    int64 // what time the volume has, in seconds since 1970
 }
 
-// endings is a log that tells of moments that end.
+// endings is a log that tells of moments that end, which nobody may have any more then.
 type endings struct {
 	slog.Handler
-	ended chan string
+	t      *testing.T
+	server *atomic.Pointer[Server]
+	ended  chan string
 }
 
 func (e endings) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message == "a moment of the volume ends" {
 		r.Attrs(func(a slog.Attr) bool {
-			if a.Key == "why" {
+			switch a.Key {
+			case "moment":
+				s := e.server.Load()
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if s.held[a.Value.Uint64()] != nil {
+					e.t.Error("a moment whose end is told can be read")
+				}
+			case "why":
 				e.ended <- fmt.Sprint(a.Value)
 			}
 			return true
@@ -83,8 +94,10 @@ func serving(t *testing.T, d disk.Disk, o fs.Options, idle time.Duration) *serve
 	x.fs, x.file = v, made.Handle
 	x.write(t, 1)
 	vol := Volume{ID: v.VolumeID(), Take: v.Moment, Source: status.Source{Image: "data.img"}}
-	x.s, err = serve(x.dir, vol, slog.New(endings{slog.DiscardHandler, x.ended}), idle)
+	server := new(atomic.Pointer[Server])
+	x.s, err = serve(x.dir, vol, slog.New(endings{slog.DiscardHandler, t, server, x.ended}), idle)
 	must(t, err)
+	server.Store(x.s)
 	t.Cleanup(func() {
 		x.s.Close()
 		must(t, v.Close())

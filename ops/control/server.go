@@ -153,7 +153,6 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) {
 	h := &held{m.AtRest(), time.AfterFunc(s.idle, func() { cancel(errIdle) })}
 	defer h.idle.Stop()
 	id := s.add(h)
-	defer s.remove(id)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines := json.NewEncoder(w)
 	_ = lines.Encode(Taken{

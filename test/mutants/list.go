@@ -1140,6 +1140,7 @@ var mutants = []mutant{
 	{what: "lists: repair leaves the end of those it forgets", file: "offline/repair/lists.go", old: "clear(data[copy(data, kept):])", new: "copy(data, kept)", tests: []string{"./offline/repair", "-run", "TestForget"}},
 	{what: "lists: repair leaves a page of those that it forgets", file: "offline/repair/lists.go", old: "unused == len(numbers)", new: "false", tests: []string{"./offline/repair", "-run", "TestForget"}},
 	{what: "lists: the room of those that were forgotten is not used again", file: "fs/lists.go", old: "return used+need <= listPage })", new: "return used > 0 && used+need <= listPage })", tests: []string{"./offline/repair", "-run", "TestForget"}},
+	{what: "moments: the end is told of what can be read", file: "ops/control/server.go", old: "\ts.remove(id) // before", new: "\tdefer s.remove(id) // before", tests: []string{"./ops/control", "-run", "TestMomentEnds"}},
 	{what: "lists: a number that was forgotten is not given out again", file: "fs/lists.go", old: "\t\tif lists[n] == nil {\n\t\t\treturn uint32(n)", new: "\t\tif lists[n] == nil && false {\n\t\t\treturn uint32(n)", tests: []string{"./offline/repair", "-run", "TestForget"}},
 	{what: "flags: repair takes them away", file: "offline/repair/lists.go", old: "\tflagsOfChattr = 0xf0\n", new: "\tflagsOfChattr = 0\n", tests: []string{"./offline/repair", "-run", "TestLists"}},
 	{what: "mount: trusted attributes are listed for all", file: "mount/xattrs.go", old: "in.Uid != 0 && bytes.Contains", new: "false && bytes.Contains", tests: mountAttrs},
