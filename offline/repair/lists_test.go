@@ -262,8 +262,9 @@ func TestForgetLists(t *testing.T) {
 	}
 }
 
-// While inodes cannot be read, nobody knows which lists they have: none is forgotten.
-func TestForgetNoLists(t *testing.T) {
+// oneForgotten is a volume with two access lists, of which /one has the second, and no file the first.
+func oneForgotten(t *testing.T) *small {
+	t.Helper()
 	s := newSmall(t)
 	v, err := fs.Open(s.d, fs.Options{})
 	if err != nil {
@@ -278,6 +279,12 @@ func TestForgetNoLists(t *testing.T) {
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// While inodes cannot be read, nobody knows which lists they have: none is forgotten.
+func TestForgetNoLists(t *testing.T) {
+	s := oneForgotten(t)
 	s.v = newVolume(s.l, s.v.geometry)
 	bad := s.v.itab + 1 // of inodes that are not in use, which nobody can know now
 	d := disk.NewFault(s.d, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
@@ -294,20 +301,7 @@ func TestForgetNoLists(t *testing.T) {
 
 // A file that has a page of the table as well gets a copy of it as it was.
 func TestForgetSharedLists(t *testing.T) {
-	s := newSmall(t)
-	v, err := fs.Open(s.d, fs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	one := fs.Handle{Ino: s.ino["/one"], Gen: 1}
-	for _, l := range []*fs.AccessList{{Mask: 7, Masked: true}, {Mask: 7, Masked: true, Group: 5}} {
-		if err := v.SetAccess(&fs.Cred{}, one, l); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := v.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s := oneForgotten(t)
 	s.v = newVolume(s.d, s.v.geometry)
 	var was []byte
 	s.wrote(func(v *volume) {

@@ -111,17 +111,7 @@ func (t *T) aclCall(proc uint32, c *cred, a *args) (status, *reader) {
 	if none != "" {
 		t.skip("%s", none)
 	}
-	p := t.rpcOn(t.dialTo(addr), newHeader(aclProg, aclVers, proc, c), a)
-	if !p.denied && p.stat == garbageArgs {
-		return errGarbage, &reader{empty: true}
-	}
-	if p.denied || p.stat != success {
-		t.broken("the call is carried out", p.String())
-	}
-	r := &reader{b: p.body}
-	st := status(r.u32())
-	t.then(st.String())
-	return st, r
+	return t.status(t.rpcOn(t.dialTo(addr), newHeader(aclProg, aclVers, proc, c), a))
 }
 
 type getACLRes struct {

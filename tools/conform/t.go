@@ -282,7 +282,11 @@ func statusOf(p *rpcReply) status {
 // nfs makes a call of NFS and decodes its status. GARBAGE_ARGS counts as one: some
 // servers decode so strictly that they refuse there what others refuse later.
 func (t *T) nfs(proc uint32, c *cred, a *args) (status, *reader) {
-	p := t.try(proc, c, a)
+	return t.status(t.try(proc, c, a))
+}
+
+// status is the status in a reply, and what follows it.
+func (t *T) status(p *rpcReply) (status, *reader) {
 	if !p.denied && p.stat == garbageArgs {
 		return errGarbage, &reader{empty: true}
 	}
