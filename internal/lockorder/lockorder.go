@@ -52,7 +52,7 @@ type (
 	// fs, around transactions
 	Trimming struct{} // a round of the trimmer
 	Growing  struct{} // the volume becomes larger
-	Lists    struct{} // the table of access lists grows
+	Lists    struct{} // the table of access lists is looked through, and grows
 	Underway struct{} // wait: an earlier call of the same client, which is the same call
 	Ahead    struct{} // wait: what is being read ahead
 	Streams  struct{} // places for large unstable WRITEs

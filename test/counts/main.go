@@ -37,7 +37,7 @@ type number struct {
 var numbers = []number{
 	{"checks of any NFSv3 server", func() (int, error) { return len(conform.Checks()), nil }, []phrase{
 		{"README.md", "NFSv3 server with %d checks"}, {"docs/design/promises.md", "`tansy conform`: %d checks"},
-		{"docs/evidence/tests.md", "%d checks of the RFCs"}, {"docs/evidence/conformance.md", "\n%d checks."},
+		{"docs/evidence/tests.md", "%d checks of the RFCs, and"}, {"docs/evidence/conformance.md", "\n%d checks."},
 	}},
 	{"faults that these must find", matches("test/conformance/*faults_test.go", `(?m)^\t\{(check: )?"`), []phrase{
 		{"docs/evidence/tests.md", "%d planted faults"},
