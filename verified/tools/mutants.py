@@ -2,11 +2,12 @@
 """Break the verified code and its specification on purpose, one change at a time, and
 see that it no longer verifies: a dropped barrier, a missing check, a clause left out. A
 proof that survives its mutants proves too little; a specification that survives them says too little.
-usage: mutants.py [-j N] [-n [-w]] [--markdown FILE] [WORD...]
+usage: mutants.py [-j N] [-n [-w] | -r] [--markdown FILE] [WORD...]
   WORD        only the mutants of area WORD, or whose name contains it
   -n          prove nothing: only say which mutants no longer find their text or their prover's file; without words, also
               whether docs/evidence/mutants.md has their number
   -w          with -n: write that number there
+  -r          prove nothing: only say which mutants Dafny does not resolve, so that they show nothing (a minute)
   --markdown  write the table of all verdicts (the last one is mutants/verdicts.md)
 env: Z3 (path), DAFNY (command)
 
@@ -16,11 +17,11 @@ verified. A sixth part is the reason why the mutant means the same and is to sur
 Area yields is made here: each Yield left out.
 mutants/threads.py has what the checks of the text must find (threads.py --selftest tries these alone)."""
 import ast, concurrent.futures as cf, fnmatch, glob, os, re, shutil, signal, subprocess, sys, tempfile, time
-import threads
+import resolves, threads
 from dafnytext import blank
 from command import options
 
-opts, words = options("j:nw", ["markdown="], __doc__)
+opts, words = options("j:nrw", ["markdown="], __doc__)
 opts = dict(opts)
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
@@ -110,7 +111,7 @@ def run(m):
     tmp = tempfile.mkdtemp()
     try:
         copy = os.path.join(tmp, "verified")
-        for d in ("lib", "trusted", "journal", "txn", "fs", "remote", "advisory", "../example"):
+        for d in resolves.FOLDERS:
             shutil.copytree(os.path.join(root, d), os.path.join(copy, d))
         path = os.path.join(copy, folder, f + ".dfy")
         with open(path) as h:
@@ -123,6 +124,13 @@ def run(m):
         return prove(os.path.join(copy, folder, prover + ".dfy"), proc), time.time() - begin
     finally:
         shutil.rmtree(tmp)
+
+
+def read(area, folder, m):
+    """a mutant for resolves.py"""
+    f, name, a, b, by = m[:5]
+    path, prover = (os.path.normpath(os.path.join(folder, x + ".dfy")) for x in (f, by.split(":")[0] if ":" in by else f))
+    return resolves.Mutant("%s: %s" % (area, name), path, a, b, prover)
 
 
 def good(m, verdict):
@@ -190,6 +198,12 @@ if "-n" in opts:
     fine = words != [] or counted(numbers(todo), "-w" in opts)
     print("%d mutants, %d cannot be made" % (len(todo), len(lost)))
     sys.exit(lost != [] or not fine)
+if "-r" in opts:
+    bad = resolves.unresolved(root, [read(area, folder, m) for area, folder, m in todo if area not in ("threads", "yields")])
+    for m in bad:
+        print("%s: Dafny does not resolve it" % m.what)
+    print("%d mutants are not resolved" % len(bad))
+    sys.exit(bad != [])
 begin, rows, sources = time.time(), [], threads.sources()
 with cf.ThreadPoolExecutor(int(opts.get("-j", "2"))) as ex:
     for m, (verdict, seconds) in zip(todo, ex.map(run, todo)):
