@@ -308,8 +308,7 @@ func TestAccessLists(t *testing.T) {
 	m.Unmount(t, bin, image)
 }
 
-// A default list bounds the mode of what is made in its directory, in place of the maker's umask: as on ext4, whatever is
-// made, and however.
+// A default list bounds the mode of what is made in its directory, in place of the maker's umask, as on ext4.
 func TestUmaskBesideDefaultLists(t *testing.T) {
 	other := ext4(t)
 	bin := mounttest.Build(t)

@@ -19,9 +19,9 @@ import (
 	"slices"
 )
 
-// A mutant that the compiler refuses shows nothing of the tests. To compile each takes an hour. So those of a package are
-// put into it all at once, as far as their places differ, and its types are checked; only where that finds an error,
-// they are checked one by one. Not seen are errors of packages that use this one.
+// A mutant that the compiler refuses shows nothing of the tests. To compile each takes an hour. So those of a package
+// are put into it all at once, as far as their places differ, and its types are checked. Only where that finds an
+// error, they are checked one by one. Errors of packages that use this one are not seen.
 
 // listed is what go list says of a package.
 type listed struct {
@@ -100,7 +100,8 @@ type change struct {
 // changed is the texts of files with these changes, none of which overlap.
 func changed(originals map[string][]byte, changes []change) map[string][]byte {
 	texts := map[string][]byte{}
-	for _, c := range slices.SortedFunc(slices.Values(changes), func(a, b change) int { return cmp.Compare(b.begin, a.begin) }) {
+	lastFirst := func(a, b change) int { return cmp.Compare(b.begin, a.begin) }
+	for _, c := range slices.SortedFunc(slices.Values(changes), lastFirst) {
 		text, begun := texts[c.path]
 		if !begun {
 			text = originals[c.path]

@@ -1,7 +1,7 @@
 """Which mutants Dafny cannot even resolve: they are rejected for their grammar or types, and show nothing.
 
-To have Dafny read each takes half an hour. So they are put in all at once, as far as their places differ, and only those
-near an error are tried alone."""
+To have Dafny read each takes half an hour. So they are put in all at once, as far as their places differ, and only
+those near an error are tried alone. resolves.py is no program itself: mutants.py -r imports it."""
 import glob, os, re, shutil, subprocess, tempfile
 
 FOLDERS = ("lib", "trusted", "journal", "txn", "fs", "remote", "advisory", "../example")
@@ -35,8 +35,8 @@ def errors(copy, files):
 
 
 def put(copy, root, mutants):
-    """Writes the files with these mutants, and returns for each file where they are: the line on which each ends, in order"""
-    ends = {}
+    """Writes the files with these mutants, and returns the line on which each begins, for each file in order"""
+    begins = {}
     for path in {m.path for m in mutants}:
         with open(os.path.join(root, path)) as h:
             text = h.read()
@@ -48,8 +48,8 @@ def put(copy, root, mutants):
             lines.append((first, m))
         with open(os.path.join(copy, path), "w") as h:
             h.write(out + text[at:])
-        ends[os.path.normpath(os.path.join(copy, path))] = lines
-    return ends
+        begins[os.path.normpath(os.path.join(copy, path))] = lines
+    return begins
 
 
 def apart(root, mutants):
@@ -94,7 +94,12 @@ def unresolved(root, mutants):
             near = {max((x for x in places.get(f, []) if x[0] <= line), key=lambda x: x[0], default=(0, None))[1]
                     for f, line in found} - {None}
             if not near:
-                raise SystemExit("mutants.py: of several mutants together, Dafny complains elsewhere: %s(%d)" % found[0])
+                raise SystemExit("mutants.py: of several mutants, Dafny complains elsewhere: %s(%d)" % found[0])
             bad += [m for m in near if not alone(root, m)]
             picked = [m for m in picked if m not in near]
     return bad
+
+
+if __name__ == "__main__":
+    from command import options
+    options("", [], __doc__, words=0)
