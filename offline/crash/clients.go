@@ -3,7 +3,6 @@ package crash
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/fs/model"
 )
 
 // Several clients work at a time, each one step after the other. What may be there after a crash is what the plain
@@ -85,7 +83,7 @@ func hold(v volume) (h holding, all []fs.Handle, err error) {
 
 // plainTree is what can be seen of a volume, but for times and the numbers of inodes. Files that clients hold are told
 // from others.
-func plainTree(v fs.FileSystem, held []fs.Handle) (string, error) {
+func plainTree(v listed, held []fs.Handle) (string, error) {
 	var lines []string
 	var walk func(path string, h fs.Handle) error
 	walk = func(path string, h fs.Handle) error {
@@ -123,9 +121,13 @@ func plainTree(v fs.FileSystem, held []fs.Handle) (string, error) {
 }
 
 // plain is what there is of an entry but its name. held is which of the files that clients hold it is; -1: none.
-func plain(v fs.FileSystem, e fs.Entry, held int) (string, error) {
+func plain(v listed, e fs.Entry, held int) (string, error) {
 	a := *e.Attr
-	line := fmt.Sprintf(": type %d mode %o links %d held %d", a.Type, a.Mode, a.Nlink, held)
+	lists, err := listsOf(v, e.Handle)
+	if err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf(": type %d mode %o links %d held %d%s", a.Type, a.Mode, a.Nlink, held, lists)
 	switch a.Type {
 	case fs.Regular:
 		sum, err := contents(v, e.Handle)
@@ -200,8 +202,7 @@ func (c *concurrent) order() error {
 
 // modelled is the model as it is before the first step, after so many commits, and what clients hold of it.
 func modelled(before int) (m possible, as holding, held []fs.Handle, err error) {
-	begin := atFirst()
-	m = possible{begin.Fork(model.Options{}), maps.Clone(begin.attrs), new(bool)}
+	m = atFirst().fork()
 	if before > 0 {
 		err = aside(before - 1).do(m)
 	}
@@ -239,7 +240,7 @@ func (o *orders) from(m possible, at []int) (ok bool, err error) {
 			continue
 		}
 		d := o.c.done[i][at[i]]
-		next := possible{m.Fork(model.Options{}), m.attrs, m.grown}
+		next := m.fork()
 		if !sameEnd(d.step.do(holding{next, o.names}), d.err) {
 			continue
 		}

@@ -36,7 +36,7 @@ func TestExplore(t *testing.T) {
 	case testing.Short():
 		limits = []uint64{1: 5, 2: 5}
 	case *planted:
-		limits = []uint64{1: 405, 2: 2000}
+		limits = []uint64{1: space(1).size(), 2: 2000}
 	}
 	for n, limit := range limits {
 		switch {
