@@ -18,6 +18,7 @@ import (
 // gives what it gave, and none comes before one that had returned when it began. All that was acknowledged as durable
 // stands before that place, and nothing that had not begun. What was refused is acknowledged, too: that by which it was
 // refused must be there. But it may stand behind UNSTABLE writes, which need not be, so it counts where there are none.
+// So it is with a RENAME, which may have been one between two names of one file.
 //
 // Times, and the numbers of inodes, depend on the order, so they are left out.
 
@@ -38,6 +39,10 @@ type did struct {
 	call, returned uint64 // by a clock of the run
 	begun, acked   uint64 // in operations of the device
 }
+
+// waits tells whether a step has surely changed something, and so waited for all before it. A RENAME between two names
+// of one file changes nothing.
+func (d did) waits() bool { return d.err == nil && d.step.name() != "rename" }
 
 // way is a place in an order: so many steps of each client stand before it, and this is there.
 type way struct {
@@ -292,7 +297,7 @@ func (c *concurrent) allowed(n uint64) (trees []string) {
 	least, most := make([]int, len(c.done)), make([]int, len(c.done))
 	for i, done := range c.done {
 		for k, d := range done {
-			if d.acked <= n && d.step.promises(false) && (d.err == nil || !lossy) {
+			if d.acked <= n && d.step.promises(false) && (d.waits() || !lossy) {
 				least[i] = k + 1
 			}
 			if d.begun <= n {

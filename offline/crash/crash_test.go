@@ -82,6 +82,23 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestIdle: a RENAME between two names of one file makes nothing durable that was UNSTABLE; another one does.
+func TestIdle(t *testing.T) {
+	base, err := start(roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for last, want := range map[Step]int{"rename foo bar": 1, "rename foo B/foo": 3} {
+		sim, h, err := record(base, []Step{"link foo bar", "unstable foo 9000 3000", last}, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lo, hi := h.allowed(sim.Ops()); lo != want || hi != 3 {
+			t.Errorf("%s: the states after %d to %d steps are allowed, not those after %d to 3", last, lo, hi, want)
+		}
+	}
+}
+
 // lies are devices that do not keep a promise: what the exploration has to find.
 var lies = map[string]func(disk.Disk) disk.Disk{
 	"no barrier does anything":             func(d disk.Disk) disk.Disk { return &liar{Disk: d, barriers: 1} },

@@ -236,6 +236,12 @@ func ends(err error, before []Step, b base) bool {
 	return errors.Is(err, fs.ErrNoSpc) && b.tight || errors.Is(err, fs.ErrPerm) && flagged
 }
 
+// idle tells whether step i is a RENAME between two names of one file. It changes nothing, and waits for nothing: what
+// is UNSTABLE before it need not be durable.
+func (h *history) idle(i int) bool {
+	return h.steps[i].name() == "rename" && h.states[i] == h.states[i+1]
+}
+
 // see is what counts of what can be seen of a volume.
 func (h *history) see(v *fs.FS) (string, error) {
 	if h.clients != nil {
@@ -247,7 +253,7 @@ func (h *history) see(v *fs.FS) (string, error) {
 // allowed are the states that a crash after n operations of the device may leave: those after lo to hi steps.
 func (h *history) allowed(n uint64) (lo, hi int) {
 	for i, s := range h.steps {
-		if h.done[i] <= n && s.promises(h.local) {
+		if h.done[i] <= n && s.promises(h.local) && !h.idle(i) {
 			lo = i + 1
 		}
 		if h.begun[i] <= n {
