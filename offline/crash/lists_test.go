@@ -72,7 +72,8 @@ func TestListsSeen(t *testing.T) {
 		"A:":     " list " + defaultList + " default list " + defaultList,
 		"A/bar:": " list u::rw-,u:7:rwx,g::r-x,m::r--,o::r--",
 	} {
-		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, name) && strings.Contains(l, want) }) {
+		has := func(l string) bool { return strings.HasPrefix(l, name) && strings.Contains(l, want) }
+		if !slices.ContainsFunc(lines, has) {
 			t.Errorf("%s has not%s:\n%s", name, want, h.states[2])
 		}
 	}
