@@ -3,7 +3,6 @@ package crash
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/fs/model"
 )
 
 // Several clients work at a time, each one step after the other. What may be there after a crash is what the plain
@@ -20,6 +18,7 @@ import (
 // gives what it gave, and none comes before one that had returned when it began. All that was acknowledged as durable
 // stands before that place, and nothing that had not begun. What was refused is acknowledged, too: that by which it was
 // refused must be there. But it may stand behind UNSTABLE writes, which need not be, so it counts where there are none.
+// So it is with a RENAME, which may have been one between two names of one file.
 //
 // Times, and the numbers of inodes, depend on the order, so they are left out.
 
@@ -40,6 +39,10 @@ type did struct {
 	call, returned uint64 // by a clock of the run
 	begun, acked   uint64 // in operations of the device
 }
+
+// waits tells whether a step has surely changed something, and so waited for all before it. A RENAME between two names
+// of one file changes nothing.
+func (d did) waits() bool { return d.err == nil && d.step.name() != "rename" }
 
 // way is a place in an order: so many steps of each client stand before it, and this is there.
 type way struct {
@@ -85,7 +88,7 @@ func hold(v volume) (h holding, all []fs.Handle, err error) {
 
 // plainTree is what can be seen of a volume, but for times and the numbers of inodes. Files that clients hold are told
 // from others.
-func plainTree(v fs.FileSystem, held []fs.Handle) (string, error) {
+func plainTree(v listed, held []fs.Handle) (string, error) {
 	var lines []string
 	var walk func(path string, h fs.Handle) error
 	walk = func(path string, h fs.Handle) error {
@@ -123,9 +126,13 @@ func plainTree(v fs.FileSystem, held []fs.Handle) (string, error) {
 }
 
 // plain is what there is of an entry but its name. held is which of the files that clients hold it is; -1: none.
-func plain(v fs.FileSystem, e fs.Entry, held int) (string, error) {
+func plain(v listed, e fs.Entry, held int) (string, error) {
 	a := *e.Attr
-	line := fmt.Sprintf(": type %d mode %o links %d held %d", a.Type, a.Mode, a.Nlink, held)
+	lists, err := listsOf(v, e.Handle)
+	if err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf(": type %d mode %o links %d held %d%s", a.Type, a.Mode, a.Nlink, held, lists)
 	switch a.Type {
 	case fs.Regular:
 		sum, err := contents(v, e.Handle)
@@ -200,8 +207,7 @@ func (c *concurrent) order() error {
 
 // modelled is the model as it is before the first step, after so many commits, and what clients hold of it.
 func modelled(before int) (m possible, as holding, held []fs.Handle, err error) {
-	begin := atFirst()
-	m = possible{begin.Fork(model.Options{}), maps.Clone(begin.attrs), new(bool)}
+	m = atFirst().fork()
 	if before > 0 {
 		err = aside(before - 1).do(m)
 	}
@@ -239,7 +245,7 @@ func (o *orders) from(m possible, at []int) (ok bool, err error) {
 			continue
 		}
 		d := o.c.done[i][at[i]]
-		next := possible{m.Fork(model.Options{}), m.attrs, m.grown}
+		next := m.fork()
 		if !sameEnd(d.step.do(holding{next, o.names}), d.err) {
 			continue
 		}
@@ -291,7 +297,7 @@ func (c *concurrent) allowed(n uint64) (trees []string) {
 	least, most := make([]int, len(c.done)), make([]int, len(c.done))
 	for i, done := range c.done {
 		for k, d := range done {
-			if d.acked <= n && d.step.promises(false) && (d.err == nil || !lossy) {
+			if d.acked <= n && d.step.promises(false) && (d.waits() || !lossy) {
 				least[i] = k + 1
 			}
 			if d.begun <= n {

@@ -103,6 +103,9 @@ func TestOrders(t *testing.T) {
 		"an error behind what may be lost": {
 			did{"unstable foo 0 10", nil, 1, 2, 1, 1}, did{gone, fs.ErrNoEnt, 3, 4, 1, 2}, 2,
 			[]string{tree(), tree("unstable foo 0 10")}},
+		"a rename that changes nothing behind what may be lost": {
+			did{"unstable foo 0 10", nil, 1, 2, 1, 1}, did{"rename foo foo", nil, 3, 4, 1, 2}, 2,
+			[]string{tree(), tree("unstable foo 0 10")}},
 		"under way": {
 			did{made, nil, 1, 2, 1, 2}, did{gone, nil, 3, 4, 3, 8}, 3, []string{tree(made), tree()}},
 		"what gave what it cannot": {

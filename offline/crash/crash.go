@@ -22,6 +22,7 @@
 //
 //	crash.go   what is explored, side by side
 //	steps.go   the steps, and their text
+//	lists.go   access lists and flags of steps, and lists beside the plain model
 //	space.go   all sequences of so many operations
 //	possible.go which of them can be done
 //	run.go     one sequence, recorded

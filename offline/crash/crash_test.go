@@ -36,7 +36,7 @@ func TestExplore(t *testing.T) {
 	case testing.Short():
 		limits = []uint64{1: 5, 2: 5}
 	case *planted:
-		limits = []uint64{1: 405, 2: 2000}
+		limits = []uint64{1: space(1).size(), 2: 2000}
 	}
 	for n, limit := range limits {
 		switch {
@@ -78,6 +78,23 @@ func TestRefused(t *testing.T) {
 		}
 		if _, _, err := record(base, steps, 0, nil); !errors.As(err, new(fs.Errno)) || errors.Is(err, fs.ErrIO) {
 			t.Errorf("%q: %v", steps, err)
+		}
+	}
+}
+
+// TestIdle: a RENAME between two names of one file makes nothing durable that was UNSTABLE; another one does.
+func TestIdle(t *testing.T) {
+	base, err := start(roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for last, want := range map[Step]int{"rename foo bar": 1, "rename foo B/foo": 3} {
+		sim, h, err := record(base, []Step{"link foo bar", "unstable foo 9000 3000", last}, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lo, hi := h.allowed(sim.Ops()); lo != want || hi != 3 {
+			t.Errorf("%s: the states after %d to %d steps are allowed, not those after %d to 3", last, lo, hi, want)
 		}
 	}
 }

@@ -226,7 +226,10 @@ func used(d disk.Disk) error {
 	if err != nil {
 		return fmt.Errorf("the volume cannot be opened a second time: %w", err)
 	}
-	for _, s := range []Step{"mkdir N", "create N/n", "write N/n 0 50000", "rename N/n n", "remove n", "rmdir N"} {
+	for _, s := range []Step{
+		"mkdir N", "setdefault N u::rwx,u:99:r--,g::r-x,m::r-x,o::---", "create N/n", "write N/n 0 50000",
+		"rename N/n n", "remove n", "rmdir N",
+	} {
 		if err = s.do(v); err != nil {
 			err = fmt.Errorf("the recovered volume cannot be used: %s: %w", s, err)
 			break

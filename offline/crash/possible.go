@@ -15,7 +15,13 @@ import (
 type possible struct {
 	*model.Model
 	attrs map[attr]bool // that there are
+	lists map[fs.Handle]fs.Lists
 	grown *bool
+}
+
+// fork is a copy that changes on its own.
+func (p possible) fork() possible {
+	return possible{p.Fork(model.Options{}), maps.Clone(p.attrs), maps.Clone(p.lists), new(*p.grown)}
 }
 
 // attr is an extended attribute of a file.
@@ -26,7 +32,7 @@ type attr struct {
 
 // atFirst is what there is before the first step.
 var atFirst = sync.OnceValue(func() possible {
-	p := possible{model.New(model.Options{}), map[attr]bool{}, new(bool)}
+	p := possible{model.New(model.Options{}), map[attr]bool{}, map[fs.Handle]fs.Lists{}, new(bool)}
 	for _, s := range first {
 		if err := s.do(p); err != nil {
 			panic("a step that is always done is refused: " + err.Error())
@@ -37,8 +43,7 @@ var atFirst = sync.OnceValue(func() possible {
 
 // refused is the first step that does not succeed, or -1.
 func refused(steps []Step) int {
-	begin := atFirst()
-	p := possible{begin.Fork(model.Options{}), maps.Clone(begin.attrs), new(bool)}
+	p := atFirst().fork()
 	return slices.IndexFunc(steps, func(s Step) bool { return s.do(p) != nil })
 }
 

@@ -14,8 +14,11 @@ import (
 
 // bases are the volumes that sequences work on, by the size of the device in blocks. All are small, so that an image is
 // quickly recovered and checked. The first has room for all. The others have room for little more than what is there,
-// so that blocks are soon used again; the last can grow.
-var bases = map[uint64]base{roomy: {}, tight: {tight: true}, growing: {tight: true, begins: tight, most: 16 << 20}}
+// so that blocks are soon used again, and have access lists; the last can grow.
+var bases = map[uint64]base{
+	roomy: {}, tight: {tight: true, lists: true},
+	growing: {tight: true, lists: true, begins: tight, most: 16 << 20},
+}
 
 const (
 	roomy   = 2200
@@ -26,6 +29,7 @@ const (
 // base is a volume.
 type base struct {
 	tight  bool
+	lists  bool   // some files have access lists
 	begins uint64 // it has so many blocks of the device; 0: all
 	most   uint64 // it may have so many bytes; 0: it cannot grow
 }
@@ -45,7 +49,11 @@ func start(blocks uint64) (*disk.Sim, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range first {
+	steps := first
+	if b.lists {
+		steps = slices.Concat(first, firstLists)
+	}
+	for _, s := range steps {
 		if err := s.do(v); err != nil {
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
@@ -183,8 +191,8 @@ func lineOf(v *fs.FS, name string) (string, error) {
 	return name + line, err
 }
 
-// record runs a sequence on a copy of base, after commits (anywhere). A step that finds no room ends it, and is not
-// among the steps of the history.
+// record runs a sequence on a copy of base, after commits (anywhere). A step that finds no room, or that flags forbid,
+// ends it, and is not among the steps of the history.
 func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
 	v, err := begin(base, before, device)
 	if err != nil {
@@ -204,7 +212,7 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 		}
 		clock.steps.Add(1)
 		h.begun = append(h.begun, sim.Ops())
-		if err = s.do(as); errors.Is(err, fs.ErrNoSpc) && bases[base.Size()].tight {
+		if err = s.do(as); ends(err, steps[:i], bases[base.Size()]) {
 			h.steps, h.begun, err = steps[:i], h.begun[:i], nil
 			break
 		} else if err != nil {
@@ -222,6 +230,18 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 	return sim, h, err
 }
 
+// ends tells whether an error of a step may come on a volume, after these others: there is no room, or flags forbid it.
+func ends(err error, before []Step, b base) bool {
+	flagged := slices.ContainsFunc(before, func(s Step) bool { return s.name() == "setflags" })
+	return errors.Is(err, fs.ErrNoSpc) && b.tight || errors.Is(err, fs.ErrPerm) && flagged
+}
+
+// idle tells whether step i is a RENAME between two names of one file. It changes nothing, and waits for nothing: what
+// is UNSTABLE before it need not be durable.
+func (h *history) idle(i int) bool {
+	return h.steps[i].name() == "rename" && h.states[i] == h.states[i+1]
+}
+
 // see is what counts of what can be seen of a volume.
 func (h *history) see(v *fs.FS) (string, error) {
 	if h.clients != nil {
@@ -233,7 +253,7 @@ func (h *history) see(v *fs.FS) (string, error) {
 // allowed are the states that a crash after n operations of the device may leave: those after lo to hi steps.
 func (h *history) allowed(n uint64) (lo, hi int) {
 	for i, s := range h.steps {
-		if h.done[i] <= n && s.promises(h.local) {
+		if h.done[i] <= n && s.promises(h.local) && !h.idle(i) {
 			lo = i + 1
 		}
 		if h.begun[i] <= n {

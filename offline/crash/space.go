@@ -1,6 +1,9 @@
 package crash
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The name space of the sequences. At the start there are the files foo and A/foo, with contents, and an attribute; the
 // directories A and B; and a link L. bar, A/bar, B/foo, C, and A/C are not there.
@@ -13,6 +16,21 @@ var (
 var first = []Step{
 	"mkdir A", "mkdir B", "create foo", "create A/foo", "write foo 0 9000", "write A/foo 0 70000", "symlink foo L",
 	"setxattr foo user.a old", "setxattr A/foo user.a old",
+}
+
+// Lists of the sequences. What is made in a directory with defaultList has the same mode as elsewhere; with narrowList
+// it has another.
+const (
+	firstList   = "u::rw-,u:7:rw-,g::r--,m::rw-,o::r--"
+	otherList   = "u::rw-,u:8:r--,g::r--,g:9:rwx,m::r--,o::---"
+	plainList   = "u::rw-,g::r--,o::---" // no more than a mode
+	defaultList = "u::rwx,u:7:rwx,g::r-x,m::r-x,o::r-x"
+	narrowList  = "u::rwx,g::r-x,g:9:rwx,m::r-x,o::---"
+)
+
+// firstLists are the steps that come behind those on a volume that has lists at the start. What is made in A has one.
+var firstLists = []Step{
+	"setlist foo " + firstList, "setlist A/foo " + firstList, "setlists A " + defaultList + " " + defaultList,
 }
 
 // operation is what one place of a sequence has: a step, perhaps with the COMMIT of what it wrote, and the file that an
@@ -49,6 +67,10 @@ func operations(mounted bool) (ops []operation) {
 			}
 		}
 	}
+	ops = append(ops, ofLists()...)
+	if mounted {
+		ops = append(ops, ofFlags()...)
+	}
 	for _, f := range []string{"foo", "A/foo"} {
 		for _, at := range []string{"9000 3000", "100 50", "4000 200", "0 4096", "30000 5000", "0 65536"} {
 			add(f, "write %s %s", f, at)
@@ -63,6 +85,39 @@ func operations(mounted bool) (ops []operation) {
 		if mounted {
 			ops = append(ops, ofMounts(f)...)
 		}
+	}
+	return ops
+}
+
+// ofLists are the operations on access lists, some of them two steps: a volume that has no lists at the start would see
+// no mode of a file with one, and nothing that inherits one.
+func ofLists() (ops []operation) {
+	add := func(file string, steps ...Step) { ops = append(ops, operation{steps, file}) }
+	set := func(how, file, lists string) Step { return Step(how + " " + file + " " + lists) }
+	for _, f := range []string{"foo", "A/foo"} {
+		for _, list := range []string{firstList, otherList, plainList, nothing} {
+			add(f, set("setlist", f, list))
+		}
+		add(f, set("setlist", f, otherList), Step("chmod "+f+" 640"))
+	}
+	for _, d := range []string{"A", "B"} {
+		for _, list := range []string{defaultList, narrowList, nothing} {
+			add(d, set("setdefault", d, list))
+		}
+		add(d, set("setlists", d, otherList+" "+narrowList))
+		add(d, set("setlists", d, nothing+" "+nothing))
+	}
+	add("A", set("setdefault", "A", narrowList), "create A/bar")
+	add("A", set("setdefault", "A", narrowList), "mkdir A/C")
+	add("B", set("setdefault", "B", narrowList), "create B/foo")
+	return ops
+}
+
+// ofFlags are the operations on flags. Of A and of foo they forbid what comes after them.
+func ofFlags() (ops []operation) {
+	for _, s := range []string{"foo i", "foo a", "foo d", "foo -", "A/foo a", "A i", "A a", "A -"} {
+		file, _, _ := strings.Cut(s, " ")
+		ops = append(ops, operation{[]Step{Step("setflags " + s)}, file})
 	}
 	return ops
 }

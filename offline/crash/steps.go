@@ -25,6 +25,8 @@ type volume interface {
 	ZeroRange(who *fs.Cred, h fs.Handle, off, n uint64) error
 	SetXattr(h fs.Handle, name, value []byte, create, replace bool) error
 	RemoveXattr(h fs.Handle, name []byte) error
+	SetLists(who *fs.Cred, h fs.Handle, l fs.Lists, access, dflt bool) error
+	SetFlags(who *fs.Cred, h fs.Handle, flags uint32) error
 	Sync() error
 	Grow(ctx context.Context, o fs.GrowOptions) (fs.Growth, error)
 }
@@ -38,6 +40,7 @@ var root = &fs.Cred{}
 // local is what a mount does beyond NFS, or otherwise.
 var local = map[string]bool{
 	"fsync": true, "sync": true, "setxattr": true, "removexattr": true, "allocate": true, "punch": true, "zero": true,
+	"setflags": true,
 }
 
 // kinds are the steps by their names, and how many arguments they have.
@@ -137,6 +140,16 @@ var kinds = map[string]struct {
 	"removexattr": {2, func(v volume, a []string) error {
 		return on(v, a[0], func(h fs.Handle) error { return v.RemoveXattr(h, []byte(a[1])) })
 	}},
+	"setlist":    {2, func(v volume, a []string) error { return setLists(v, a[0], a[1], nothing, true, false) }},
+	"setdefault": {2, func(v volume, a []string) error { return setLists(v, a[0], nothing, a[1], false, true) }},
+	"setlists":   {3, func(v volume, a []string) error { return setLists(v, a[0], a[1], a[2], true, true) }},
+	"setflags": {2, func(v volume, a []string) error {
+		flags, err := parseFlags(a[1])
+		if err != nil {
+			return err
+		}
+		return on(v, a[0], func(h fs.Handle) error { return v.SetFlags(root, h, flags) })
+	}},
 	"commit": {1, func(v volume, a []string) error {
 		return on(v, a[0], func(h fs.Handle) error {
 			_, err := v.Commit(h, 0, 0)
@@ -197,7 +210,7 @@ func parse(text string) ([]Step, error) {
 // mostBytes is the largest range of bytes of a step: one that a transaction takes at once.
 const mostBytes = 256 << 10
 
-// bounded looks at the numbers of a step.
+// bounded looks at the numbers, lists, and flags of a step.
 func bounded(words []string) error {
 	switch words[0] {
 	case "write", "unstable", "allocate", "punch", "zero":
@@ -213,6 +226,15 @@ func bounded(words []string) error {
 		if _, err := strconv.ParseUint(words[2], 8, 12); err != nil {
 			return fmt.Errorf("%q is no mode in octal", words[2])
 		}
+	case "setlist", "setdefault", "setlists":
+		for _, w := range words[2:] {
+			if _, err := parseList(w); err != nil {
+				return err
+			}
+		}
+	case "setflags":
+		_, err := parseFlags(words[2])
+		return err
 	}
 	return nil
 }

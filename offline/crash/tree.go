@@ -90,6 +90,11 @@ func describe(v *fs.FS, e fs.Entry) (string, error) {
 	if flags != 0 {
 		line += fmt.Sprintf(" flags %#x", flags)
 	}
+	lists, err := listsOf(v, e.Handle)
+	if err != nil {
+		return "", err
+	}
+	line += lists
 	names, err := v.ListXattr(e.Handle)
 	if err != nil {
 		return "", err

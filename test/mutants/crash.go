@@ -76,6 +76,22 @@ var crashes = []mutant{
 		"func Matches(t *Tree, x uint64, b *dbytes.Blk, c0 uint64, c1 uint64) bool", "true"),
 	replaced("a group takes a unit of the log that is in use", journalGen("commit"),
 		"j.NextSeq-j.FirstSeq+n < j.Units &&", "j.NextSeq-j.FirstSeq+n < j.Units+2 &&"),
+	replaced("access list and default list are set one after the other", lists,
+		"\treturn v.run(&c, exec.LOCAL(), func(t *txn) {\n"+
+			"\t\tlocalcalls.SetLists(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, n, sets, rights, d)\n\t})\n",
+		"\t_, _ = vc, &c\n"+
+			"\tif err := v.setList(who, h, false, n, sets, rights); err != nil {\n\t\treturn err\n\t}\n"+
+			"\treturn v.setList(who, h, true, d, false, 0)\n"),
+	replaced("a file has the number of an access list before the table has the list", lists,
+		"\treturn v.newList(l)\n",
+		"\tif err := v.setList(who, h, dflt, s.free(), false, 0); err != nil {\n\t\treturn 0, err\n\t}\n"+
+			"\treturn v.newList(l)\n"),
+	replaced("a mode has the rights of an access list before the file has the list", lists,
+		"\treturn v.setList(who, h, false, n, sets, rights)\n",
+		"\tif sets {\n\t\tif _, err := v.Setattr(who, h, &SetAttr{Mode: &rights}, nil); err != nil {\n"+
+			"\t\t\treturn err\n\t\t}\n\t}\n\treturn v.setList(who, h, false, n, sets, rights)\n"),
+	replaced("access lists are not written to their table", lists,
+		"{ localcalls.NewList(&c.Call, t, v.dirs, at, vn, vv) }", "{ _, _, _ = at, vn, vv }"),
 	beside("a lock is given for a change beside those who read", "internal/runtime/locks/locks.go",
 		"!l.excl && (!excl || l.shared == 0)", "!l.excl"),
 	beside("a lock is made one for a change beside those who read", "internal/runtime/locks/locks.go",
@@ -85,6 +101,7 @@ var crashes = []mutant{
 }
 
 const (
+	lists         = "fs/lists.go"
 	recovery      = "internal/gen/journal/recoverm/recoverm.go"
 	blockstoreGen = "internal/gen/fs/blocks/blockstore/blockstore.go"
 )
