@@ -308,6 +308,56 @@ func TestAccessLists(t *testing.T) {
 	m.Unmount(t, bin, image)
 }
 
+// A default list bounds the mode of what is made in its directory, in place of the maker's umask: as on ext4, whatever is
+// made, and however.
+func TestUmaskBesideDefaultLists(t *testing.T) {
+	other := ext4(t)
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	defer unix.Umask(unix.Umask(0))
+	w := &listWorld{t: t, dir: m.Dir}
+	got := w.underMasks()
+	w.dir = other
+	if want := w.underMasks(); got != want {
+		t.Errorf("made under default lists and umasks:\n%s\next4:\n%s", got, want)
+	}
+	m.Unmount(t, bin, image)
+}
+
+// underMasks makes files in directories with default lists and without, under umasks, and returns what they are.
+func (w *listWorld) underMasks() string {
+	lists := [][]byte{
+		nil,
+		aclBytes(0x01, 7, nobody, 0x04, 7, nobody, 0x20, 7, nobody),
+		aclBytes(0x01, 7, nobody, 0x04, 5, nobody, 0x20, 2, nobody),
+		aclBytes(0x01, 6, nobody, 0x02, 7, 1001, 0x04, 7, nobody, 0x10, 6, nobody, 0x20, 5, nobody),
+	}
+	made := map[string]func(at string) error{
+		"mkdir":  func(at string) error { return unix.Mkdir(at, 0o777) },
+		"mkfifo": func(at string) error { return unix.Mkfifo(at, 0o777) },
+		"create": func(at string) error { return os.WriteFile(at, nil, 0o777) },
+	}
+	var b strings.Builder
+	for i, list := range lists {
+		dir := fmt.Sprint("under", i)
+		must(w.t, os.Mkdir(w.p(dir), 0o777))
+		if list != nil {
+			must(w.t, unix.Setxattr(w.p(dir), defaultName, list, 0))
+		}
+		for _, mask := range []int{0, 0o022, 0o027, 0o077} {
+			unix.Umask(mask)
+			for _, how := range []string{"mkdir", "mkfifo", "create"} {
+				name := fmt.Sprintf("%s/%s under %03o", dir, how, mask)
+				must(w.t, made[how](w.p(name)))
+				w.stateOf(&b, name)
+			}
+			unix.Umask(0)
+		}
+	}
+	return b.String()
+}
+
 // ext4 is a directory with a new file system of ext4, or the test is skipped.
 func ext4(t *testing.T) (dir string) {
 	t.Helper()

@@ -23,10 +23,14 @@ import (
 	"tansy/test/kit/mounttest"
 )
 
-// fails runs the program, which must fail and say what.
+// fails runs the program, which must fail and say what. One that serves instead is ended.
 func fails(t *testing.T, what, bin string, args ...string) {
 	t.Helper()
-	out, err := exec.Command(bin, args...).CombinedOutput()
+	limited, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c := exec.CommandContext(limited, bin, args...)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	out, err := c.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), what) {
 		t.Errorf("tansy %s: %v, no %q in\n%s", strings.Join(args, " "), err, what, out)
 	}

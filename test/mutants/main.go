@@ -36,7 +36,7 @@ var (
 	only     = flag.String("only", ".", "regular expression of the descriptions")
 	table    = flag.String("table", "", "write a table to this file")
 	times    = flag.Bool("times", false, "say in the table how long the tests took, in place of which one it was")
-	makeOnly = flag.Bool("n", false, "make them, and run no test")
+	makeOnly = flag.Bool("n", false, "make them, look whether they compile, and run no test")
 )
 
 // The tests for the mutants of one area each, as arguments of go test.
@@ -209,18 +209,24 @@ func run() error {
 	}
 	defer os.RemoveAll(dir)
 	var rows bytes.Buffer
-	missed, total := 0, 0
+	var wanted []mutant
 	for _, m := range slices.Concat(mutants, crashes) {
-		if !want.MatchString(m.what) {
-			continue
+		if want.MatchString(m.what) {
+			wanted = append(wanted, m)
 		}
-		total++
+	}
+	if *makeOnly {
+		if err := compile(wanted); err != nil {
+			return err
+		}
+		fmt.Printf("%d mutants can be made\n", len(wanted))
+		return nil
+	}
+	missed := 0
+	for _, m := range wanted {
 		text, err := m.text()
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.what, err)
-		}
-		if *makeOnly {
-			continue
 		}
 		by, took, err := m.foundBy(dir, text)
 		if err != nil {
@@ -241,13 +247,9 @@ func run() error {
 		}
 	}
 	if missed > 0 {
-		return fmt.Errorf("%d of %d mutants were not found", missed, total)
+		return fmt.Errorf("%d of %d mutants were not found", missed, len(wanted))
 	}
-	if *makeOnly {
-		fmt.Printf("%d mutants can be made\n", total)
-	} else {
-		fmt.Printf("%d mutants, all found\n", total)
-	}
+	fmt.Printf("%d mutants, all found\n", len(wanted))
 	return nil
 }
 
