@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -466,8 +467,23 @@ func (h Holder) String() string {
 }
 
 // ErrBusy is wrapped by Unmount's error when the file system is in use.
-var ErrBusy = errors.New("the file system is in use: a file of it is open, " +
-	"or a process has its working directory there (fuser -vm tells)")
+var ErrBusy = errors.New("the file system is in use")
+
+// busy is Unmount's error for a file system that is in use, by those file systems if there are any: to look for open
+// files would find none.
+func busy(dir string, below []string) error {
+	if n := len(below); n > 0 {
+		const most = 3 // to name
+		more := ""
+		if n > most {
+			more = fmt.Sprintf(", and %d more", n-most)
+		}
+		return fmt.Errorf("%s: %w: unmount what is mounted below it first: %s%s",
+			dir, ErrBusy, strings.Join(below[:min(n, most)], ", "), more)
+	}
+	return fmt.Errorf("%s: %w: a file of it is open, or a process has its working directory there (fuser -vm tells)",
+		dir, ErrBusy)
+}
 
 // unmounted is Unmount's error for that of unmount(2).
 func unmounted(dir string, err error) error {
@@ -475,7 +491,7 @@ func unmounted(dir string, err error) error {
 	case nil:
 		return nil
 	case unix.EBUSY:
-		return fmt.Errorf("%s: %w", dir, ErrBusy)
+		return busy(dir, below(dir))
 	case unix.EINVAL:
 		return fmt.Errorf("%s: %w", dir, ErrNotThere)
 	}

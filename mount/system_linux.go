@@ -166,6 +166,26 @@ func Hidden() (hidden []Covered, err error) {
 	return hidden, nil
 }
 
+// below are the directories below dir on which something is mounted, those first that can be unmounted first.
+func below(dir string) (all []string) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	return mountedBelow(string(table), dir)
+}
+
+// mountedBelow is below by the table in /proc/self/mountinfo, in which a mount comes after what it is mounted on.
+func mountedBelow(table, dir string) (all []string) {
+	for line := range strings.Lines(table) {
+		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(process.Unescaped(f[4]), dir+"/") {
+			all = append(all, process.Unescaped(f[4]))
+		}
+	}
+	slices.Reverse(all)
+	return all
+}
+
 // Unmount takes a file system off a directory. With lazy it is out of sight from then on, and those that use it go on.
 func Unmount(dir string, lazy bool) error {
 	if os.Geteuid() != 0 {
@@ -193,7 +213,7 @@ func unmountAsUser(dir string, lazy bool) error {
 	case err == nil:
 		return nil
 	case strings.Contains(text, "busy"):
-		return fmt.Errorf("%s: %w", dir, ErrBusy)
+		return busy(dir, below(dir))
 	case text != "":
 		return errors.New(text)
 	}

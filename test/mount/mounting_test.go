@@ -173,6 +173,38 @@ func TestBusy(t *testing.T) {
 	mounttest.Run(t, bin, "check", image)
 }
 
+// What is mounted below a volume's directory is named to who unmounts the volume, also when its process has ended.
+func TestBusyBelow(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	below := []string{filepath.Join(m.Dir, "a b")}
+	for len(below) < 5 {
+		below = append(below, filepath.Join(below[len(below)-1], "in"))
+	}
+	for _, dir := range below {
+		must(t, os.Mkdir(dir, 0o755))
+		if err := unix.Mount("none", dir, "tmpfs", 0, "size=1M"); err != nil {
+			t.Skip(err)
+		}
+	}
+	first := "unmount what is mounted below it first: "
+	fails(t, first+below[4]+", "+below[3]+", "+below[2]+", and 2 more\n", bin, "umount", m.Dir)
+	for i := 4; i > 0; i-- {
+		must(t, unix.Unmount(below[i], 0))
+	}
+	must(t, m.Cmd.Process.Signal(syscall.SIGTERM))
+	for !strings.Contains(m.Log.String(), first+below[0]) {
+		if m.Cmd.Process.Signal(syscall.Signal(0)) != nil {
+			t.Fatalf("it does not say where\n%s", &m.Log)
+		}
+	}
+	m.Kill()
+	fails(t, first+below[0]+"\n", bin, "umount", m.Dir)
+	mounttest.Run(t, bin, "umount", m.Dir, "--lazy")
+	mounttest.Run(t, bin, "check", image)
+}
+
 // What is mounted over a volume stays when the volume's own mount is to end.
 func TestMountedOver(t *testing.T) {
 	bin := mounttest.Build(t)

@@ -18,10 +18,9 @@ import (
 func withHelper(t *testing.T, script string) string {
 	t.Helper()
 	bin := mounttest.Build(t)
-	links, dir := t.TempDir(), t.TempDir()
-	for _, name := range []string{"tansy", "mount.tansy"} {
-		must(t, os.Symlink(bin, filepath.Join(links, name)))
-	}
+	links, dir := shared(t), shared(t)
+	must(t, os.Link(bin, filepath.Join(links, "tansy")))
+	must(t, os.Symlink("tansy", filepath.Join(links, "mount.tansy")))
 	for _, name := range []string{"a", "b"} {
 		mounttest.Run(t, bin, "mkfs", filepath.Join(dir, name), "--size", "64M")
 	}
@@ -73,6 +72,40 @@ Read-only file system
 sound
 `
 	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestTableOfUser: what /etc/fstab lets a user mount, the user mounts, by either type, and unmounts. Another user can
+// unmount it with the option users alone. Who may not write to the directory mounts nothing on it.
+func TestTableOfUser(t *testing.T) {
+	if _, err := exec.LookPath("fusermount3"); err != nil {
+		t.Skip(err)
+	}
+	got := withHelper(t, `[ -e /etc/fstab ] && id nobody daemon >&2 || exit 9
+		as() { who=$1; shift; setpriv --reuid "$who" --regid "$who" --clear-groups "$@"; }
+		tansy mkfs a --force --size 64M --owner 65534:65534
+		chown 65534 a on-a
+		touch table
+		mount --bind table /etc/fstab
+		for entry in tansy,user fuse.tansy,users; do
+			printf '%s %s %s noauto,%s 0 0\n' "$1/a" "$1/on-a" ${entry%,*} ${entry#*,} "$1/b" "$1/on-b" tansy user >table
+			as 65534 mount "$1/on-a"
+			findmnt -n -o SOURCE,FSTYPE,VFS-OPTIONS -r -M "$1/on-a"
+			as 65534 sh -c 'echo mine >on-a/f; cat on-a/f'
+			as 1 umount "$1/on-a" 2>/dev/null && echo by another || as 65534 umount "$1/on-a"
+			! mountpoint -q on-a
+		done
+		as 65534 mount "$1/on-b" 2>/dev/null || echo refused
+		! mountpoint -q on-b`)
+	want := `DIR/a fuse.tansy rw,nosuid,nodev,noexec,relatime
+mine
+DIR/a fuse.tansy rw,nosuid,nodev,noexec,relatime
+mine
+by another
+refused
+`
+	if _, said, ok := strings.Cut(got, "made a volume\n"); !ok || said != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -62,6 +62,7 @@ var (
 	unfit      = []string{"./cmd/tansy", "-run", "ConformWithout"}
 	reporting  = []string{"./tools/conform", "-run", "Skipped"}
 	leavings   = []string{"./cmd/tansy", "-run", "TestMkfs"}
+	belowIt    = []string{"./test/mount", "-run", "BusyBelow", "-timeout", "3m"}
 	endings    = []string{"./test/mount", "-run", "UnmountEnded", "-timeout", "5m"}
 	byRings    = []string{"./mount", "-run", "Processors|WorkersOf|WhyNoRings|WorkerAnswers"}
 	noRings    = []string{"./test/mount", "-run", "TransportRefused", "-timeout", "1m"}
