@@ -105,7 +105,11 @@ func SpoilBytes(b []byte) {
 	if !Poison {
 		return
 	}
-	for i := range b {
-		b[i] = 0xDB
+	for len(b) > 0 {
+		b = b[copy(b, spoiled):]
 	}
 }
+
+// spoiled is what memory has when it was spoiled. To copy it is one write of the whole to the race detector; a loop has
+// it look at each byte, which was a tenth of what the tests with it took.
+var spoiled = strings.Repeat("\xDB", BlkSize)
