@@ -1,6 +1,7 @@
 package dbytes
 
 import (
+	"bytes"
 	"runtime"
 	"testing"
 )
@@ -83,9 +84,9 @@ func TestRecycle(t *testing.T) {
 	again := func(n uint64) bool {
 		b := AnyBytes(n)
 		b.Data[0] = 1
-		first := &b.Data[0]
+		first, all := &b.Data[0], b.Data[:cap(b.Data)]
 		Recycle(b.Data)
-		if n > BlkSize && cap(b.Data) == BlkSize<<4 && *first != 0xDB {
+		if n > BlkSize && len(all) == BlkSize<<4 && bytes.Count(all, []byte{0xDB}) != len(all) {
 			t.Fatal("not spoiled")
 		}
 		return &AnyBytes(n).Data[0] == first
@@ -95,6 +96,10 @@ func TestRecycle(t *testing.T) {
 	}
 	if again(1000) || again(12*BlkSize) || again(2<<20) {
 		t.Error("used again: what is small, takes much less than it is kept in, or is large")
+	}
+	long := make([]byte, 2*BlkSize+5)
+	if SpoilBytes(long); bytes.Count(long, []byte{0xDB}) != len(long) {
+		t.Error("spoiled in part")
 	}
 	Recycle(nil)
 	Recycle(make([]byte, 0, 16*BlkSize))
