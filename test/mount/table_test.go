@@ -95,6 +95,7 @@ func TestTableOfUser(t *testing.T) {
 			as 65534 sh -c 'echo mine >on-a/f; cat on-a/f'
 			as 1 umount "$1/on-a" 2>/dev/null && echo by another || as 65534 umount "$1/on-a"
 			! mountpoint -q on-a
+			while tansy check a 2>&1 >/dev/null | grep -q "in use by another"; do :; done
 		done
 		as 65534 mount "$1/on-b" 2>/dev/null || echo refused
 		! mountpoint -q on-b`)
