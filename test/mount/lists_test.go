@@ -310,6 +310,8 @@ func TestAccessLists(t *testing.T) {
 
 // A default list bounds the mode of what is made in its directory, in place of the maker's umask, as on ext4.
 func TestUmaskBesideDefaultLists(t *testing.T) {
+	runtime.LockOSThread() // who somebody is, a thread is
+	defer runtime.UnlockOSThread()
 	other := ext4(t)
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "64M")

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"golang.org/x/sys/unix"
 )
 
 func TestKinds(t *testing.T) {
@@ -80,4 +83,20 @@ func keeps(t *testing.T, node string, size int64) time.Duration {
 		t.Errorf("what was written is not read: %v", err)
 	}
 	return took
+}
+
+// What the kernel has not said to be closed when its mount has ended is closed then.
+func TestHandles(t *testing.T) {
+	fd, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := new(handles)
+	opened.add(fs.NewLoopbackFile(fd))
+	opened.release()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != unix.EBADF {
+		t.Errorf("a file is open still: %v", err)
+	}
+	opened.release() // what is closed already
 }

@@ -32,7 +32,7 @@ func (d *Device) Mounted(ctx context.Context, dir string) error {
 // Unmount waits for those who still use the files: they are ending.
 func Unmount(dir string) error {
 	err := unix.Unmount(dir, 0)
-	for wait := time.Millisecond; errors.Is(err, unix.EBUSY) && wait < 3*time.Second; wait *= 2 {
+	for wait := time.Millisecond; errors.Is(err, unix.EBUSY) && wait < 20*time.Second; wait *= 2 {
 		time.Sleep(wait)
 		err = unix.Unmount(dir, 0)
 	}
