@@ -129,7 +129,8 @@ def run(m):
 def read(area, folder, m):
     """a mutant for resolves.py"""
     f, name, a, b, by = m[:5]
-    path, prover = (os.path.normpath(os.path.join(folder, x + ".dfy")) for x in (f, by.split(":")[0] if ":" in by else f))
+    prover = by.split(":")[0] if ":" in by else f
+    path, prover = (os.path.normpath(os.path.join(folder, x + ".dfy")) for x in (f, prover))
     return resolves.Mutant("%s: %s" % (area, name), path, a, b, prover)
 
 
@@ -199,7 +200,8 @@ if "-n" in opts:
     print("%d mutants, %d cannot be made" % (len(todo), len(lost)))
     sys.exit(lost != [] or not fine)
 if "-r" in opts:
-    bad = resolves.unresolved(root, [read(area, folder, m) for area, folder, m in todo if area not in ("threads", "yields")])
+    made = [read(*m) for m in todo if m[0] not in ("threads", "yields")]
+    bad = resolves.unresolved(root, made)
     for m in bad:
         print("%s: Dafny does not resolve it" % m.what)
     print("%d mutants are not resolved" % len(bad))

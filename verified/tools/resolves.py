@@ -10,7 +10,7 @@ ERROR = re.compile(r"^(\S+?)\((\d+),\d+\): (?:Error|error|syntax error)(?!: +not
 
 
 class Mutant:
-    """In a file, from one character up to another, stands something else."""
+    """In the file at path, new stands in place of old, and what is in the file at by is to reject it."""
 
     def __init__(self, what, path, old, new, by):
         self.what, self.path, self.old, self.new, self.by = what, path, old, new, by
@@ -78,6 +78,7 @@ def alone(root, m):
 
 
 def unresolved(root, mutants):
+    """those that Dafny does not resolve"""
     bad, rest = [], mutants
     while rest:
         picked, rest = apart(root, rest)
