@@ -187,6 +187,7 @@ func TestBusyBelow(t *testing.T) {
 		if err := unix.Mount("none", dir, "tmpfs", 0, "size=1M"); err != nil {
 			t.Skip(err)
 		}
+		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) }) // what a failure leaves
 	}
 	first := "unmount what is mounted below it first: "
 	fails(t, first+below[4]+", "+below[3]+", "+below[2]+", and 2 more\n", bin, "umount", m.Dir)
@@ -194,8 +195,8 @@ func TestBusyBelow(t *testing.T) {
 		must(t, unix.Unmount(below[i], 0))
 	}
 	must(t, m.Cmd.Process.Signal(syscall.SIGTERM))
-	for !strings.Contains(m.Log.String(), first+below[0]) {
-		if m.Cmd.Process.Signal(syscall.Signal(0)) != nil {
+	for begun := time.Now(); !strings.Contains(m.Log.String(), first+below[0]); {
+		if m.Cmd.Process.Signal(syscall.Signal(0)) != nil || time.Since(begun) > 20*time.Second {
 			t.Fatalf("it does not say where\n%s", &m.Log)
 		}
 	}
