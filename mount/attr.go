@@ -169,6 +169,9 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 	}
 	s.AtimeHow, s.Atime = setTime(in.Valid, fuse.FATTR_ATIME, fuse.FATTR_ATIME_NOW, in.Atime, in.Atimensec)
 	s.MtimeHow, s.Mtime = setTime(in.Valid, fuse.FATTR_MTIME, fuse.FATTR_MTIME_NOW, in.Mtime, in.Mtimensec)
+	if err := f.mayTouch(h, &s); err != nil {
+		return status(err)
+	}
 	w, err := f.volume.Setattr(superuser, h, &s, nil)
 	if err != nil {
 		return status(err)
@@ -179,6 +182,19 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 	f.attr(w.After, &out.Attr)
 	out.SetTimeout(f.keepingAttrs(in.NodeId, w.After))
 	return fuse.OK
+}
+
+// mayTouch refuses to make one time alone the present, and leave the other, if the file is append-only: utimensat(2)
+// says so, and ext4 does it. The volume goes by NFS, where that is a touch, and is allowed.
+func (f *fileSystem) mayTouch(h fs.Handle, s *fs.SetAttr) error {
+	if (s.AtimeHow == fs.ServerTime) == (s.MtimeHow == fs.ServerTime) {
+		return nil
+	}
+	flags, err := f.volume.Flags(h)
+	if err == nil && flags&fs.FlagAppendOnly != 0 {
+		err = fs.ErrPerm
+	}
+	return err
 }
 
 // setTime is how a time is set, of which valid says whether it is, and whether it is the present. Seconds are signed.

@@ -85,6 +85,12 @@ var flagSteps = []flagStep{
 	{"touch", func(p func(string) string) error {
 		return unix.UtimesNano(p("f"), []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}})
 	}, perm, nil},
+	{"touch of atime alone", func(p func(string) string) error {
+		return unix.UtimesNano(p("f"), []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_OMIT}})
+	}, perm, perm},
+	{"touch of mtime alone", func(p func(string) string) error {
+		return unix.UtimesNano(p("f"), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_NOW}})
+	}, perm, perm},
 	{"setxattr", func(p func(string) string) error {
 		return unix.Setxattr(p("f"), "user.n", []byte("v"), 0)
 	}, perm, perm},

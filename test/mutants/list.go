@@ -1109,6 +1109,8 @@ var mutants = []mutant{
 	{what: "flags: too little room for struct fsxattr", file: "mount/flags.go", old: "if len(out) < sizeXflags {", new: "if len(out) < 4 {", tests: []string{"./mount", "-run", "Ioctl"}},
 	{what: "flags: set by root, whoever asks", file: "mount/flags.go", old: "&fs.Cred{UID: in.Uid, GID: in.Gid}", new: "superuser", tests: []string{"./mount", "-run", "Ioctl"}},
 	{what: "flags: another request is answered", file: "mount/flags.go", old: "return fuse.Status(unix.ENOTTY)", new: "return fuse.OK", tests: []string{"./mount", "-run", "Ioctl"}},
+	{what: "flags: one time alone is a touch", file: "mount/attr.go", old: "flags&fs.FlagAppendOnly != 0", new: "false && flags != 0", tests: []string{"./test/mount", "-run", "TestFlags$"}},
+	{what: "flags: a touch is one time alone", file: "mount/attr.go", old: "if (s.AtimeHow == fs.ServerTime) == (s.MtimeHow == fs.ServerTime) {", new: "if false {", tests: []string{"./test/mount", "-run", "TestFlags$"}},
 	{what: "flags: a refused write ends capabilities", file: "fs/xattr.go", old: "flags&FlagImmutable != 0", new: "false && flags != 0", tests: []string{"./fs", "-run", "TestFlags"}},
 	{what: "flags: the server's notes obey them", file: "fs/note.go", old: "false, false, true)", new: "false, false, false)", tests: []string{"./fs", "-run", "TestFlags"}},
 	{what: "flags: check takes any", file: "offline/check/inode.go", old: "n.marks&^marksKnown != 0", new: "false", tests: []string{"./offline/check", "-run", "TestDamage$"}},
