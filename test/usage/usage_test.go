@@ -90,7 +90,7 @@ func TestShellPrograms(t *testing.T) {
 		}
 	}
 	for _, f := range []string{".ci/run", "disk/rbd/plugin/build", "packaging/release", "packaging/revision",
-		"test/ceph/cluster", "test/linux/run", "test/xfstests/run",
+		"test/ceph/cluster", "test/linux/run", "test/ltp/run", "test/xfstests/run",
 		"verified/tools/gen-check", "verified/tools/hooks/pre-commit", "verified/tools/install"} {
 		t.Run(f, func(t *testing.T) {
 			try(t, []string{"PATH=" + path, "HOME=" + t.TempDir()}, bash, filepath.Join(root, f))

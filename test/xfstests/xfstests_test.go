@@ -6,38 +6,17 @@ package xfstests
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"tansy/test/kit/mounttest"
+	"tansy/test/kit/suitetest"
 )
 
 // Each test that is not run has a reason, and stands there once.
 func TestExclusions(t *testing.T) {
-	list, err := os.ReadFile("exclude")
-	if err != nil {
-		t.Fatal(err)
-	}
-	line := regexp.MustCompile(`^(generic/\d{3}) {2}# \S.{15,}$`)
-	var tests []string
-	for l := range strings.Lines(string(list)) {
-		if l = strings.TrimSuffix(l, "\n"); l == "" || strings.HasPrefix(l, "#") {
-			continue
-		}
-		parts := line.FindStringSubmatch(l)
-		if parts == nil {
-			t.Errorf("no test with a reason: %q", l)
-			continue
-		}
-		tests = append(tests, parts[1])
-	}
-	if len(tests) == 0 || !slices.IsSorted(tests) || len(slices.Compact(slices.Clone(tests))) != len(tests) {
-		t.Errorf("not each once, in order: %s", tests)
-	}
+	suitetest.Exclusions(t, "exclude", `generic/\d{3}`)
 }
 
 // standIn is in place of xfstests' program check. The word behind -g says what becomes of the tests: generic/001 uses
@@ -79,21 +58,17 @@ echo "Not run: generic/003" >>"$RESULT_BASE/check.log"
 
 // What the tests' outcomes are counted as, and which exit code each has.
 func TestOutcomes(t *testing.T) {
-	for _, tool := range []string{"bash", "unshare", "xfs_io", "bc", "perl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("there is no %s", tool)
-		}
-	}
+	suitetest.Tools(t, "bash", "unshare", "xfs_io", "bc", "perl")
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run xfstests")
 	}
 	bin := mounttest.Build(t)
 	copied := t.TempDir()
 	for name, text := range map[string]string{"check": standIn, "ltp/fsx": "", "src/godown": ""} {
-		write(t, filepath.Join(copied, name), text)
+		suitetest.Program(t, filepath.Join(copied, name), text)
 	}
 	list := filepath.Join(copied, "list")
-	write(t, list, "generic/004  # it is not to be run\n")
+	suitetest.Program(t, list, "generic/004  # it is not to be run\n")
 	for _, c := range []struct {
 		group  string
 		status int
@@ -105,15 +80,14 @@ func TestOutcomes(t *testing.T) {
 		{"damaging", 1, []string{"1 passed, 0 failed,", "the volume scratch is damaged"}},
 	} {
 		t.Run(c.group, func(t *testing.T) {
-			results, tmp := t.TempDir(), anybodys(t)
-			run := exec.CommandContext(t.Context(), "./run", "-g", c.group, "-o", results)
-			run.Env = append(os.Environ(), "XFSTESTS="+copied, "TANSY="+bin, "SIZE=64M", "EXCLUDE="+list, "TMPDIR="+tmp)
-			out, _ := run.CombinedOutput()
-			if got := run.ProcessState.ExitCode(); got != c.status {
-				t.Errorf("it ends with %d, and not %d", got, c.status)
+			results, tmp := t.TempDir(), suitetest.Folder(t)
+			env := []string{"XFSTESTS=" + copied, "TANSY=" + bin, "SIZE=64M", "EXCLUDE=" + list, "TMPDIR=" + tmp}
+			status, out := suitetest.Run(t, env, "-g", c.group, "-o", results)
+			if status != c.status {
+				t.Errorf("it ends with %d, and not %d", status, c.status)
 			}
 			for _, what := range append(c.says, "what the tests said: "+results) {
-				if !strings.Contains(string(out), what) {
+				if !strings.Contains(out, what) {
 					t.Errorf("it does not say %q", what)
 				}
 			}
@@ -134,38 +108,10 @@ func TestOutcomes(t *testing.T) {
 func TestMissing(t *testing.T) {
 	empty := t.TempDir()
 	unbuilt := t.TempDir()
-	write(t, filepath.Join(unbuilt, "check"), "")
+	suitetest.Program(t, filepath.Join(unbuilt, "check"), "")
 	for where, says := range map[string]string{"": "XFSTESTS=DIR", empty: "has no xfstests", unbuilt: "is not built"} {
-		run := exec.CommandContext(t.Context(), "./run")
-		run.Env = append(os.Environ(), "XFSTESTS="+where)
-		out, _ := run.CombinedOutput()
-		if run.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), says) {
-			t.Errorf("%q: it ends with %d: %s", where, run.ProcessState.ExitCode(), out)
+		if status, out := suitetest.Run(t, []string{"XFSTESTS=" + where}); status != 2 || !strings.Contains(out, says) {
+			t.Errorf("%q: it ends with %d: %s", where, status, out)
 		}
-	}
-}
-
-// anybodys makes a folder that other users can reach.
-func anybodys(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "xfstests")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-// write makes a program, with the folder that it is in.
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
 	}
 }
