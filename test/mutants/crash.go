@@ -98,6 +98,11 @@ var crashes = []mutant{
 		"ok = l.shared == 1\n", "ok = true\n"),
 	beside("who sees a change does not wait until it is durable", "internal/runtime/locks/locks.go",
 		"b.last = max(b.last, n)", "_ = n"),
+	beside("a RENAME does not wait until it is durable once there was an UNSTABLE WRITE", "fs/fs.go",
+		"\troom, freed := v.search(), uint64(0)\n",
+		"\tif c.Procedure == procWrite && Stability(c.Stability) == Unstable {\n\t\tv.chores.Or(1 << 63)\n\t}\n"+
+			"\tc.Deferred = c.Deferred || c.Procedure == procRename && v.chores.Load()>>63 == 1\n"+
+			"\troom, freed := v.search(), uint64(0)\n"),
 }
 
 const (

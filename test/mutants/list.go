@@ -523,8 +523,26 @@ var mutants = []mutant{
 	{
 		what: "clients of a crash: a RENAME that changes nothing makes what came before durable",
 		file: "offline/crash/clients.go",
-		old:  " && d.step.name() != \"rename\"",
-		new:  "", tests: foreseen,
+		old:  "d.idle = true",
+		new:  "_ = d", tests: foreseen,
+	},
+	{
+		what: "clients of a crash: no RENAME makes what came before durable",
+		file: "offline/crash/clients.go",
+		old:  " && after == tree {",
+		new:  " {", tests: foreseen,
+	},
+	{
+		what: "clients of a crash: a RENAME counts that changes something in the last order",
+		file: "offline/crash/clients.go",
+		old:  " && after == tree {\n\t\td.idle = true",
+		new:  " && ok {\n\t\td.idle = after == tree", tests: foreseen,
+	},
+	{
+		what: "clients of a crash: a RENAME counts not that changes nothing in an order that is not possible",
+		file: "offline/crash/clients.go",
+		old:  "if ok && d.step.name()",
+		new:  "if d.step.name()", tests: foreseen,
 	},
 	{
 		what: "explored: a RENAME that changes nothing makes what came before durable",
