@@ -132,7 +132,11 @@ func plain(v listed, e fs.Entry, held int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf(": type %d mode %o links %d held %d%s", a.Type, a.Mode, a.Nlink, held, lists)
+	flags, err := v.Flags(e.Handle)
+	if err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf(": type %d mode %o links %d held %d flags %#x%s", a.Type, a.Mode, a.Nlink, held, flags, lists)
 	switch a.Type {
 	case fs.Regular:
 		sum, err := contents(v, e.Handle)
@@ -144,9 +148,9 @@ func plain(v listed, e fs.Entry, held int) (string, error) {
 	return line, nil
 }
 
-// drawn are the steps of some clients: two operations of NFS each.
+// drawn are the steps of some clients: two operations of NFS, or on flags, each.
 func drawn(clients int, r *rand.Rand) (all [][]Step) {
-	ops := operations(false)
+	ops := append(operations(false), ofFlags()...)
 	for range clients {
 		var steps []Step
 		for range 2 {

@@ -106,31 +106,12 @@ func listText(l *fs.AccessList) string {
 	return strings.Join(all, ",")
 }
 
-// flagLetters are those of chattr(1) for what flags do.
-var flagLetters = map[byte]uint32{
-	'i': fs.FlagImmutable, 'a': fs.FlagAppendOnly, 'd': fs.FlagNoDump, 'A': fs.FlagNoAtime,
-}
-
-// parseFlags reads flags.
-func parseFlags(text string) (flags uint32, err error) {
-	if text == nothing {
-		return 0, nil
-	}
-	for i := range len(text) {
-		f, ok := flagLetters[text[i]]
-		if !ok {
-			return 0, fmt.Errorf("%q are no flags: give some of i, a, d, and A, or %s for none", text, nothing)
-		}
-		flags |= f
-	}
-	return flags, nil
-}
-
-// listed is a file system whose access lists can be seen.
+// listed is a file system whose access lists and flags can be seen.
 type listed interface {
 	fs.FileSystem
 	GetAccess(h fs.Handle) (*fs.AccessList, error)
 	GetDefault(h fs.Handle) (*fs.AccessList, error)
+	Flags(h fs.Handle) (uint32, error)
 }
 
 // listsOf are the lists of a file, as text; empty if it has none.
@@ -175,6 +156,8 @@ func (p possible) SetLists(who *fs.Cred, h fs.Handle, l fs.Lists, access, dflt b
 		return err
 	case a.Type == fs.Symlink:
 		return fs.ErrInval
+	case p.fixed(h):
+		return fs.ErrPerm
 	case dflt && l.Default != nil && a.Type != fs.Directory:
 		return fs.ErrAcces
 	}
@@ -234,12 +217,18 @@ func (p possible) inherit(dir fs.Handle, made fs.Node, err error) (fs.Node, erro
 func (p possible) Create(who *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (
 	fs.Node, error,
 ) {
+	if err := p.mayEnter(dir, name); err != nil {
+		return fs.Node{}, err
+	}
 	n, err := p.Model.Create(who, dir, name, how, s, verf)
 	return p.inherit(dir, n, err)
 }
 
 // Mkdir implements fs.FileSystem.
 func (p possible) Mkdir(who *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr) (fs.Node, error) {
+	if err := p.mayEnter(dir, name); err != nil {
+		return fs.Node{}, err
+	}
 	n, err := p.Model.Mkdir(who, dir, name, s)
 	return p.inherit(dir, n, err)
 }
@@ -248,6 +237,9 @@ func (p possible) Mkdir(who *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr)
 func (p possible) Mknod(who *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32) (
 	fs.Node, error,
 ) {
+	if err := p.mayEnter(dir, name); err != nil {
+		return fs.Node{}, err
+	}
 	n, err := p.Model.Mknod(who, dir, name, t, s, major, minor)
 	return p.inherit(dir, n, err)
 }
@@ -266,9 +258,3 @@ func (p possible) GetAccess(h fs.Handle) (*fs.AccessList, error) {
 
 // GetDefault is that of fs.FS.
 func (p possible) GetDefault(h fs.Handle) (*fs.AccessList, error) { return p.lists[h].Default, nil }
-
-// SetFlags notes nothing: what flags forbid ends a sequence that is run.
-func (p possible) SetFlags(_ *fs.Cred, h fs.Handle, _ uint32) error {
-	_, err := p.Getattr(h)
-	return err
-}
