@@ -22,7 +22,7 @@
 //
 //	crash.go   what is explored, side by side
 //	steps.go   the steps, and their text
-//	lists.go   access lists of steps, and beside the plain model
+//	lists.go   access lists of steps
 //	flags.go   flags of steps, and beside the plain model
 //	space.go   all sequences of so many operations
 //	possible.go which of them can be done

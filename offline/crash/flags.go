@@ -101,6 +101,34 @@ func (p possible) Write(who *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.
 	return p.Model.Write(who, h, off, b, how)
 }
 
+// Create implements fs.FileSystem.
+func (p possible) Create(who *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (
+	fs.Node, error,
+) {
+	if err := p.mayEnter(dir, name); err != nil {
+		return fs.Node{}, err
+	}
+	return p.Model.Create(who, dir, name, how, s, verf)
+}
+
+// Mkdir implements fs.FileSystem.
+func (p possible) Mkdir(who *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr) (fs.Node, error) {
+	if err := p.mayEnter(dir, name); err != nil {
+		return fs.Node{}, err
+	}
+	return p.Model.Mkdir(who, dir, name, s)
+}
+
+// Mknod implements fs.FileSystem.
+func (p possible) Mknod(who *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32) (
+	fs.Node, error,
+) {
+	if err := p.mayEnter(dir, name); err != nil {
+		return fs.Node{}, err
+	}
+	return p.Model.Mknod(who, dir, name, t, s, major, minor)
+}
+
 // Symlink implements fs.FileSystem.
 func (p possible) Symlink(who *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr, target []byte) (fs.Node, error) {
 	if err := p.mayEnter(dir, name); err != nil {

@@ -32,8 +32,8 @@ func TestListText(t *testing.T) {
 	}
 }
 
-// TestListsBeside: the lists that stand beside the plain model become what those of a volume become.
-func TestListsBeside(t *testing.T) {
+// TestListsOfModel: the lists of the plain model become what those of a volume become.
+func TestListsOfModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 1))
 	base, err := start(roomy)
 	if err != nil {

@@ -15,16 +15,13 @@ import (
 type possible struct {
 	*model.Model
 	attrs map[attr]bool // that there are
-	lists map[fs.Handle]fs.Lists
 	flags map[fs.Handle]uint32
 	grown *bool
 }
 
 // fork is a copy that changes on its own.
 func (p possible) fork() possible {
-	return possible{
-		p.Fork(model.Options{}), maps.Clone(p.attrs), maps.Clone(p.lists), maps.Clone(p.flags), new(*p.grown),
-	}
+	return possible{p.Fork(model.Options{}), maps.Clone(p.attrs), maps.Clone(p.flags), new(*p.grown)}
 }
 
 // attr is an extended attribute of a file.
@@ -35,9 +32,7 @@ type attr struct {
 
 // atFirst is what there is before the first step.
 var atFirst = sync.OnceValue(func() possible {
-	p := possible{
-		model.New(model.Options{}), map[attr]bool{}, map[fs.Handle]fs.Lists{}, map[fs.Handle]uint32{}, new(bool),
-	}
+	p := possible{model.New(model.Options{}), map[attr]bool{}, map[fs.Handle]uint32{}, new(bool)}
 	for _, s := range first {
 		if err := s.do(p); err != nil {
 			panic("a step that is always done is refused: " + err.Error())
@@ -68,7 +63,8 @@ func (p possible) Allocate(who *fs.Cred, h fs.Handle, off, n uint64) error {
 	return err
 }
 
-// PunchHole makes zeros of what there is of a range.
+// PunchHole makes zeros of what there is of a range. What is a hole already, fs punches whatever flags say; here they
+// forbid that, too, and so the sequence is not run.
 func (p possible) PunchHole(who *fs.Cred, h fs.Handle, off, n uint64) error {
 	a, err := p.Getattr(h)
 	switch {
