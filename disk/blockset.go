@@ -115,9 +115,10 @@ func words(lo, hi uint64) iter.Seq[setWord] {
 	}
 }
 
-// next is the first block at or behind a that is in the set (in: true) or is not, or size if there is none.
-func (s *blockSet) next(a uint64, in bool) uint64 {
-	for a < s.size {
+// next is the first block at or behind a that is in the set (in: true) or is not, or end if there is none before it. It
+// looks no further, and end is at most size: a set of a large device takes long to look through.
+func (s *blockSet) next(a, end uint64, in bool) uint64 {
+	for a < end {
 		p := s.pieces[a/setBlocks]
 		if p == nil && in || p == full && !in {
 			a = (a/setBlocks + 1) * setBlocks
@@ -131,9 +132,9 @@ func (s *blockSet) next(a uint64, in bool) uint64 {
 			w = ^w
 		}
 		if w &= ^uint64(0) << (a % 64); w != 0 {
-			return min(a/64*64+uint64(bits.TrailingZeros64(w)), s.size)
+			return min(a/64*64+uint64(bits.TrailingZeros64(w)), end)
 		}
 		a = (a/64 + 1) * 64
 	}
-	return s.size
+	return end
 }

@@ -53,17 +53,37 @@ func compareSet(t *testing.T, r *rand.Rand, s *blockSet, want []bool) {
 		}
 	}
 	for _, in := range []bool{true, false} {
-		at := s.next(0, in)
+		at := s.next(0, size, in)
 		for a := range size {
 			if want[a] == in {
 				if at != a {
 					t.Fatalf("of %d blocks the next is %d (in: %v), not %d", size, at, in, a)
 				}
-				at = s.next(a+1, in)
+				if end := a + 1 + r.Uint64N(size-a); s.next(a+1, end, in) != min(end, s.next(a+1, size, in)) {
+					t.Fatalf("of %d blocks the next from %d on before %d is %d (in: %v)", size, a+1, end,
+						s.next(a+1, end, in), in)
+				}
+				at = s.next(a+1, size, in)
 			}
 		}
 		if at != size {
 			t.Fatalf("of %d blocks the next is %d (in: %v), not the end", size, at, in)
+		}
+	}
+}
+
+// TestBlockSetLooksNoFurther looks for a block in the first piece of a set that has no others.
+func TestBlockSetLooksNoFurther(t *testing.T) {
+	for _, p := range []*setPiece{nil, full, new(setPiece), newFull()} {
+		s := blockSet{3 * setBlocks, []*setPiece{p}}
+		for _, in := range []bool{true, false} {
+			want := uint64(100)
+			if (p != nil && p[0] != 0) == in {
+				want = 50
+			}
+			if at := s.next(50, 100, in); at != want {
+				t.Errorf("the next (in: %v) is %d, not %d", in, at, want)
+			}
 		}
 	}
 }

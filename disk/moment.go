@@ -101,7 +101,7 @@ func (t *Moment) needs(a uint64, needed []bool) (some bool) {
 		return false
 	}
 	end := min(a+uint64(len(needed)), t.size)
-	for b := t.settled.next(a, false); b < end; b = t.settled.next(b+1, false) {
+	for b := t.settled.next(a, end, false); b < end; b = t.settled.next(b+1, end, false) {
 		needed[b-a], some = true, true
 	}
 	return some
@@ -144,7 +144,7 @@ func (t *Moment) release(from, to uint64) (dropped []*old) {
 		return nil
 	}
 	to = min(to, t.size)
-	for b := t.has.next(from, true); b < to; b = t.has.next(b+1, true) {
+	for b := t.has.next(from, to, true); b < to; b = t.has.next(b+1, to, true) {
 		dropped = append(dropped, t.kept[b])
 		delete(t.kept, b)
 	}
@@ -264,11 +264,11 @@ func (t *Moment) nextData(a, next uint64) (at uint64, found bool, err error) {
 	if t.err != nil {
 		return 0, false, &Error{Op: "read", Block: a, Err: t.err}
 	}
-	if kept := t.has.next(a, true); kept <= next {
+	if kept := t.has.next(a, min(next+1, t.size), true); kept <= next {
 		return kept, true, nil
 	}
 	if next == t.size || !t.settled.has(next) {
 		return next, true, nil
 	}
-	return min(t.settled.next(next, false), t.has.next(next, true)), false, nil
+	return t.has.next(next, t.settled.next(next, t.size, false), true), false, nil
 }

@@ -23,8 +23,8 @@ type pace struct {
 type stretch struct{ a, end uint64 }
 
 const (
-	waveBlocks = 128 // two waves at most are on their way, which a barrier may have to wait for
-	longWrite  = 16  // so many blocks are worth an operation of their own
+	waveBlocks = 64 // two waves at most are on their way, which a barrier may have to wait for
+	longWrite  = 16 // so many blocks are worth an operation of their own
 )
 
 // Pace says that writes are to reach the medium soon, but those of the blocks from a up to end, without the latter.
