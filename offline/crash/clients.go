@@ -148,13 +148,17 @@ func plain(v listed, e fs.Entry, held int) (string, error) {
 	return line, nil
 }
 
-// drawn are the steps of some clients: two operations of NFS, or on flags, each.
+// drawn are the steps of some clients: two operations of NFS each, or, one of ten, on flags, of which there are few.
 func drawn(clients int, r *rand.Rand) (all [][]Step) {
-	ops := append(operations(false), ofFlags()...)
+	ops, flags := operations(false), ofFlags()
 	for range clients {
 		var steps []Step
 		for range 2 {
-			steps = append(steps, ops[r.IntN(len(ops))].steps...)
+			of := ops
+			if r.IntN(10) == 0 {
+				of = flags
+			}
+			steps = append(steps, of[r.IntN(len(of))].steps...)
 		}
 		all = append(all, steps)
 	}
