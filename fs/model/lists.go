@@ -2,8 +2,8 @@ package model
 
 import "tansy/fs"
 
-// Access lists (verified/fs/spec/nfs3.s.dfy, part 2). Of an access list, the rights of owner, mask, and others are those
-// of the mode.
+// Access lists (verified/fs/spec/nfs3.s.dfy, part 2). Of an access list, the rights of owner, mask, and others are
+// those of the mode.
 
 // SetLists is that of fs.Lister.
 func (m *Model) SetLists(c *fs.Cred, h fs.Handle, l fs.Lists, access, dflt bool) error {

@@ -65,8 +65,8 @@ func TestClientsLies(t *testing.T) {
 	t.Log(text(again))
 }
 
-// ended is a step that gave err, from one reading of the clock to another, and from one operation of the device on until
-// there were so many.
+// ended is a step that gave err, from one reading of the clock to another, and from one operation of the device on
+// until there were so many.
 func ended(step Step, err error, call, returned, begun, acked uint64) did {
 	return did{step: step, err: err, call: call, returned: returned, begun: begun, acked: acked}
 }

@@ -7,8 +7,8 @@ import (
 	"tansy/fs"
 )
 
-// Flags of steps, and what they forbid. The model of a file system has none, so possible has them beside it, and refuses
-// what they forbid in the order in which fs does. All is done by root.
+// Flags of steps, and what they forbid. The model of a file system has none, so possible has them beside it, and
+// refuses what they forbid in the order in which fs does. All is done by root.
 
 // flagLetters are those of chattr(1) for what flags do.
 var flagLetters = map[byte]uint32{

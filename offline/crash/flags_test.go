@@ -8,8 +8,8 @@ import (
 	"tansy/test/kit/replay"
 )
 
-// TestFlagsBeside: what flags forbid beside the plain model, they forbid on a volume, and nothing else. Punching is left
-// out: where there is a hole already it does nothing, and is not refused.
+// TestFlagsBeside: what flags forbid beside the plain model, they forbid on a volume, and nothing else. Punching is
+// left out: where there is a hole already it does nothing, and is not refused.
 func TestFlagsBeside(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 1))
 	base, err := start(roomy)
