@@ -72,7 +72,7 @@ var mixes = [][]uint32{
 		nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir,
 		nfs3.ProcReaddir,
 		nfs3.ProcSymlink, nfs3.ProcReadlink, nfs3.ProcMknod, nfs3.ProcAccess, nfs3.ProcFsstat, nfs3.ProcCommit,
-		setLists, setLists, getLists,
+		setLists, getLists,
 	},
 	{
 		nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite,

@@ -15,18 +15,17 @@ import (
 // Access lists in histories: set and read by NFSACL, and obeyed by all other calls. The attributes in the reply of
 // SETACL are of a later instant, so they count for nothing.
 
-// drawLists says which lists a SETACL sets. They name the users that make the calls, and their groups.
-func (c *call) drawLists(r *rand.Rand) {
-	c.setsAccess = r.IntN(3) > 0
-	c.setsDef = !c.setsAccess || r.IntN(4) == 0
-	draw := func() *fs.AccessList {
-		rights := func() uint32 { return pick(r, uint32(7), 7, 6, 4, 5, 0) }
+// someLists are those that a SETACL sets: few, as a volume of many histories has a number for each list that there ever
+// was. They name the users that make the calls, and their groups.
+var someLists = func() []*fs.AccessList {
+	r := rand.New(rand.NewPCG(1, 1))
+	rights := func() uint32 { return pick(r, uint32(7), 7, 6, 4, 5, 0) }
+	all := []*fs.AccessList{nil, nil, nil}
+	for range 20 {
 		l := &fs.AccessList{Owner: rights(), Group: rights(), Other: rights()}
-		switch r.IntN(6) {
-		case 0:
-			return nil
-		case 1:
-			return l
+		all = append(all, l)
+		if r.IntN(6) == 0 {
+			continue // no more than a mode
 		}
 		l.Mask, l.Masked = rights(), true
 		for _, u := range users[4:] {
@@ -39,9 +38,15 @@ func (c *call) drawLists(r *rand.Rand) {
 				l.Named = append(l.Named, fs.AccessEntry{Group: true, ID: g, Rights: rights()})
 			}
 		}
-		return l
 	}
-	c.lists = fs.Lists{Access: draw(), Default: draw()}
+	return all
+}()
+
+// drawLists says which lists a SETACL sets.
+func (c *call) drawLists(r *rand.Rand) {
+	c.setsAccess = r.IntN(3) > 0
+	c.setsDef = !c.setsAccess || r.IntN(4) == 0
+	c.lists = fs.Lists{Access: pick(r, someLists...), Default: pick(r, someLists...)}
 }
 
 // setListsOf sets lists of a file of the server, or of the model.
