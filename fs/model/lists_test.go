@@ -68,16 +68,14 @@ func TestListErrors(t *testing.T) {
 	if a, err := m.Getattr(f.Handle); err != nil || a.Mode != 0o2770 {
 		t.Errorf("mode %o, %v", a.Mode, err)
 	}
-	want(t, "chown", chown(m, f.Handle, alice.UID, bob.GID), 0)
+	_, err = m.Setattr(root, f.Handle, &fs.SetAttr{GID: &bob.GID}, nil)
+	want(t, "chown", err, 0)
+	_, err = m.Setattr(root, f.Handle, mode(0o2770), nil)
+	want(t, "chmod", err, 0)
 	want(t, "by the owner", m.SetLists(alice, f.Handle, both, true, false), 0)
 	if a, err := m.Getattr(f.Handle); err != nil || a.Mode != 0o750 {
 		t.Errorf("mode %o, %v", a.Mode, err)
 	}
-}
-
-func chown(m *Model, h fs.Handle, uid, gid uint32) error {
-	_, err := m.Setattr(root, h, &fs.SetAttr{UID: &uid, GID: &gid, Mode: mode(0o2770).Mode}, nil)
-	return err
 }
 
 // TestInherit: what is made in a directory with a default list, and that lists count in Sum.
