@@ -807,7 +807,13 @@ var mutants = []mutant{
 		file: "fs/model/fork.go",
 		old:  "put(uint64(rightsOf(n.dflt)), uint64(n.dflt.Mask))",
 		new:  "_ = n", tests: modelLists,
+	}, {
+		what: "lists of the model: lists count not in Sum",
+		file: "fs/model/fork.go",
+		old:  "put(1, uint64(l.Group), uint64(len(l.Named)))",
+		new:  "put(1)", tests: modelLists,
 	},
+
 	{what: "images of a crash: blocks at risk when the recording began do not vary", file: "disk/crash.go", old: "as := s.base.pending()", new: "as := []uint64(nil)", tests: []string{"./disk", "-run", "Varying", "-timeout", "1m"}},
 	{what: "an exclusive lock given beside shared ones", file: "internal/runtime/locks/locks.go", old: "!l.excl && (!excl || l.shared == 0)", new: "!l.excl", tests: concurrent},
 	{what: "the gate waited for under the allocator's mutex", file: "internal/runtime/dtxn/alloc.go", old: "\ta.mu.Unlock() // order: gate, then mu\n\ta.gate.Lock()\n\ta.mu.Lock()\n", new: "\ta.gate.Lock()\n", tests: []string{"./internal/runtime/dtxn", "-tags=lockorder"}},
