@@ -19,6 +19,10 @@ func TestFlagsBeside(t *testing.T) {
 	flags, all := ofFlags(), slices.DeleteFunc(operations(true), func(o operation) bool {
 		return o.steps[0].name() == "punch"
 	})
+	besides(t, base, []Step{
+		"setflags foo ia", "setflags foo i", "setflags foo ia", "setflags foo a", "setflags foo iA", "setflags foo -",
+		"setflags A i", "remove A/bar", "rmdir A/C", "rename A/bar bar",
+	})
 	for range 100 {
 		var steps []Step
 		for range 4 {

@@ -605,7 +605,7 @@ var mutants = []mutant{
 		new:  "fs.ErrNoEnt) && p.fixed(dir) {", tests: crashFlags,
 	},
 	{
-		what: "explored beside the model: an immutable directory loses names",
+		what: "explored beside the model: an immutable directory says what is not there",
 		file: "offline/crash/flags.go",
 		old:  "p.immutable(dir) || err == nil",
 		new:  "err == nil", tests: crashFlags,
