@@ -37,6 +37,7 @@ type MkfsOptions struct {
 	RootMode uint32                   // permission bits of the root directory; 0: 0755
 	RootUID  uint32                   // its owner
 	RootGID  uint32                   // its group
+	Label    string                   // what people call the volume (SetLabel)
 	Clock    Clock                    // nil: time.Now
 	Progress func(done, total uint64) // called now and then with bytes written; may be nil
 	Stop     func() error             // called before each write: an error ends Mkfs, which returns it; may be nil
@@ -72,10 +73,14 @@ func (o MkfsOptions) Check(bytes uint64) error {
 }
 
 // Mkfs makes a volume on d; what d held is lost. A crash in the middle leaves a
-// device that Open refuses. What goes to the device, and when, is verified (verified/fs/mkfs).
+// device that Open refuses; a label comes last, so it may be missing. What goes to the device, and when, is verified
+// (verified/fs/mkfs).
 func Mkfs(d disk.Disk, o MkfsOptions) error {
 	if o.RootUID == NoID || o.RootGID == NoID {
 		return fmt.Errorf("owner %d:%d of the root directory: %d is no user and no group", o.RootUID, o.RootGID, uint32(NoID))
+	}
+	if err := CheckLabel(o.Label); err != nil {
+		return err
 	}
 	s, err := plan(d.Size(), o)
 	if err != nil {
@@ -103,7 +108,19 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	if !commissioned.Make(dd, s, key, pages.New(0), zeroed, mode, o.RootUID, o.RootGID) {
 		return errors.Join(dd.Err(), dd.ReadErr())
 	}
-	return nil
+	if o.Label == "" {
+		return nil
+	}
+	return labelNew(d, o)
+}
+
+// labelNew gives a volume that was just made its label. A crash before leaves it without one.
+func labelNew(d disk.Disk, o MkfsOptions) error {
+	v, err := Open(d, Options{Clock: o.Clock})
+	if err != nil {
+		return err
+	}
+	return errors.Join(v.SetLabel(o.Label), v.Close())
 }
 
 // clearHome makes zeros of what bitmaps, inodes, and records of a volume that can grow lie in, on device d, whose

@@ -214,7 +214,7 @@ func TestBackupTime(t *testing.T) {
 	}
 	defer v.Close()
 	s, err := control.Serve(sockets, control.Volume{
-		ID: v.VolumeID(), Take: v.Moment, Source: status.Source{Image: img},
+		ID: v.VolumeID(), Take: v.Moment, Label: v, Source: status.Source{Image: img},
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

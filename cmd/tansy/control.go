@@ -23,8 +23,9 @@ const noControl = "none"
 
 func (c *controlling) flags(f *flagSet) {
 	c.spill = disk.DefaultMomentSpill
-	f.StringVar(&c.at, "control", "", "folder `DIR` for the socket of each volume, over which tansy backup, check, and "+
-		"grow reach it while it is in use, or none (default /run/tansy for root, else that of the service or the session)")
+	f.StringVar(&c.at, "control", "", "folder `DIR` for the socket of each volume, over which tansy backup, check, "+
+		"grow, and label reach it while it is in use, or none (default /run/tansy for root, else that of the service "+
+		"or the session)")
 	f.Var(&c.spill, "moment-spill", "keep up to so much of what is overwritten while a check or a backup reads the "+
 		"volume as it was, in a file in $TMPDIR or /var/tmp, after the first 64M; with more, that ends")
 }
@@ -53,14 +54,16 @@ func (c *controlling) serve(v *volume) error {
 	if absolute, err := filepath.Abs(v.image); err == nil && !remote(v.image) {
 		source.Image = absolute // so that a copy, which has the same UUID, can be told from it
 	}
-	s, err := control.Serve(dir, control.Volume{ID: v.fs.VolumeID(), Take: v.fs.Moment, Source: source}, v.log)
+	s, err := control.Serve(dir, control.Volume{
+		ID: v.fs.VolumeID(), Take: v.fs.Moment, Label: v.fs, Source: source,
+	}, v.log)
 	switch {
 	case err == nil:
 		v.control = s
 	case c.at != "":
 		return fmt.Errorf("--control: %w", err)
 	default:
-		v.log.Warn("tansy check, backup, and grow cannot reach the volume while it is in use", "err", err)
+		v.log.Warn("tansy check, backup, grow, and label cannot reach the volume while it is in use", "err", err)
 	}
 	return nil
 }
@@ -138,17 +141,22 @@ func (t atMoment) Check() error { return nil }
 // Discards implements device.
 func (t atMoment) Discards() bool { return false }
 
+// servedBy is the volume of the server on a socket, which is to be that in the image name.
+func servedBy(socket, name string) (control.Served, error) {
+	served, err := control.Which(socket)
+	if err == nil && copied(name, served.Image) {
+		err = errCopied(name, socket, served.Image)
+	}
+	return served, err
+}
+
 // askInUse has the program of this machine that has a volume open grow it; asked: there is one.
 func (o *growth) askInUse(f *flagSet, name string) (code int, asked bool) {
 	socket, ok := socketOf(name)
 	if !ok {
 		return 0, false
 	}
-	image, err := control.Image(socket)
-	if err == nil && copied(name, image) {
-		err = errCopied(name, socket, image)
-	}
-	if err != nil {
+	if _, err := servedBy(socket, name); err != nil {
 		return fail("grow", err), true
 	}
 	return o.askAt(f, control.Client(socket), control.URL("/grow")), true

@@ -58,6 +58,7 @@ func init() { // not in the declaration, for completion prints them
 		{"umount", "unmount a volume, and wait until it is closed", umount, ""},
 		{"mkfs", "make a new volume", mkfs, ""},
 		{"grow", "have a volume use what its device became larger by", grow, ""},
+		{"label", "print or change the label of a volume", label, ""},
 		{"backup", "keep the state of a volume, in a folder of such states", backup, ""},
 		{"receive", "keep a backup that comes from another machine", receive, ""},
 		{"restore", "make a volume of a backup", restore, ""},

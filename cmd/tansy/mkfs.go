@@ -58,6 +58,7 @@ that is mounted, or used in another way, is refused with --force as well.
 	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes (default: one for every 16 KiB)")
 	replies := f.Uint64("replies", 0, "keep records of so many `CALLS`, so that they are done once even if clients "+
 		"send them again after a crash (default 4096, less on a small volume)")
+	label := f.String("label", "", "`LABEL` of the volume, such as backups (tansy label)")
 	preallocate := f.Bool("preallocate", false,
 		"take all the room of the image from the file system it lies on now, not as files grow")
 	var root rootDir
@@ -79,6 +80,9 @@ that is mounted, or used in another way, is refused with --force as well.
 		if most > 0 && most < size && given(f, "size") {
 			return misused(f, "--max-size is less than --size: give more, or leave it out")
 		}
+		if err := tansyfs.CheckLabel(*label); err != nil {
+			return misused(f, "--label: "+err.Error())
+		}
 		if *ifMissing && (*force || remote(pos[0])) {
 			return misused(f, "--if-missing is for image files, and without --force")
 		}
@@ -86,7 +90,9 @@ that is mounted, or used in another way, is refused with --force as well.
 			stdout.conclude("%s: exists, and is left alone", shown(pos[0]))
 			return exitOK
 		}
-		o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies, MaxBytes: uint64(most)}
+		o := tansyfs.MkfsOptions{
+			LogBytes: uint64(log), Inodes: *inodes, Replies: *replies, MaxBytes: uint64(most), Label: *label,
+		}
 		if most == 0 {
 			o.MaxBytes = defaultMost
 		}

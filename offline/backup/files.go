@@ -103,7 +103,8 @@ type linked struct {
 func (x *copying) open(d disk.Disk, inodes uint64) error {
 	x.now.Store(&fs.Time{})
 	clock := func() time.Time { t := x.now.Load(); return time.Unix(int64(t.Sec), int64(t.Nsec)) }
-	m := fs.MkfsOptions{MaxBytes: x.o.MaxBytes, Zeroed: x.o.Zeroed, Clock: clock}
+	label, _ := x.from.Label() // it lies with the root directory's attributes: if these are damaged, that is told of them
+	m := fs.MkfsOptions{MaxBytes: x.o.MaxBytes, Zeroed: x.o.Zeroed, Clock: clock, Label: label}
 	if usual := d.Size() * disk.BlockSize / (16 << 10); inodes+inodes/8 > usual {
 		m.Inodes = inodes + inodes/8
 	}

@@ -126,7 +126,7 @@ func TestRestoreFiles(t *testing.T) {
 	_, err = v.Create(root, d.Handle, []byte("below"), fs.Guarded, &fs.SetAttr{UID: &uid}, 0)
 	must(err, v.SetXattr(d.Handle, []byte("user.d"), nil, true, false), v.SetDefault(root, d.Handle, list(5)),
 		v.SetFlags(root, d.Handle, fs.FlagAppendOnly),
-		v.SetXattr(v.Root(), []byte("user.root"), []byte("r"), true, false))
+		v.SetXattr(v.Root(), []byte("user.root"), []byte("r"), true, false), v.SetLabel("with all"))
 	want, more := sizeless(tree(t, v)), about(t, v)
 	w.close()
 	folder := filepath.Join(t.TempDir(), "to")
@@ -147,6 +147,9 @@ func TestRestoreFiles(t *testing.T) {
 		sameTree(t, "what tree leaves out", more, about(t, v))
 		if v.VolumeID() == c.Info().Volume {
 			t.Error("another volume has the same identity")
+		}
+		if label, err := v.Label(); err != nil || label != "with all" {
+			t.Errorf("its label is %q, %v", label, err)
 		}
 		must(v.Close())
 	}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -29,23 +30,41 @@ func Client(socket string) *http.Client {
 	}}
 }
 
-// Image asks the server on a socket where its volume lies.
-func Image(socket string) (string, error) {
+// Which asks the server on a socket which volume it has.
+func Which(socket string) (served Served, err error) {
 	c := Client(socket)
 	defer c.CloseIdleConnections()
 	a, err := c.Get(URL("/volume"))
 	if err != nil {
-		return "", err
+		return served, err
 	}
 	defer a.Body.Close()
 	if a.StatusCode != http.StatusOK {
-		return "", errors.New(said(a))
+		return served, errors.New(said(a))
 	}
-	var s Served
-	if err := json.NewDecoder(io.LimitReader(a.Body, mostSaid)).Decode(&s); err != nil {
-		return "", fmt.Errorf("the answer is malformed: %w", err)
+	if err := json.NewDecoder(io.LimitReader(a.Body, mostSaid)).Decode(&served); err != nil {
+		return served, fmt.Errorf("the answer is malformed: %w", err)
 	}
-	return s.Image, nil
+	return served, nil
+}
+
+// SetLabel has the server on a socket give its volume a label.
+func SetLabel(socket, label string) error {
+	c := Client(socket)
+	defer c.CloseIdleConnections()
+	body, err := json.Marshal(Label{label})
+	if err != nil {
+		return err
+	}
+	a, err := c.Post(URL("/label"), "application/json", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	if a.StatusCode != http.StatusOK {
+		return errors.New(said(a))
+	}
+	return nil
 }
 
 // URL is that of a path of a Server.

@@ -10,7 +10,8 @@
 //	GET  /moment/ID/blocks?from=&n=   n blocks of the layout at rest, 256 at most, from one on
 //	GET  /moment/ID/data?from=        the number of the first block from there on that may hold anything but zeros
 //	POST /moment/ID/release?from=&to= what lies from one block on before another is not needed any more
-//	GET  /volume                which volume there is, and where it lies (Served)
+//	GET  /volume                which volume there is, where it lies, and its label (Served)
+//	POST /label                 gives it the label of the body (Label)
 //	POST /grow                  as POST /grow of package status, for this volume
 //
 // The errors of blocks and data are 410 Gone, if the moment is lost (disk.ErrMomentLost) or has ended, and else 500,
@@ -123,6 +124,12 @@ var errNoVolume = errors.New("no superblock is in block 0 that can be used")
 type Served struct {
 	Volume string `json:"volume"` // its UUID, in hexadecimal
 	Image  string `json:"image"`  // where it lies
+	Label  string `json:"label"`  // "": it has none
+}
+
+// Label is the body of POST /label.
+type Label struct {
+	Label string `json:"label"`
 }
 
 // Taken is the first line of the answer to POST /moment.

@@ -93,7 +93,7 @@ func serving(t *testing.T, d disk.Disk, o fs.Options, idle time.Duration) *serve
 	must(t, err)
 	x.fs, x.file = v, made.Handle
 	x.write(t, 1)
-	vol := Volume{ID: v.VolumeID(), Take: v.Moment, Source: status.Source{Image: "data.img"}}
+	vol := Volume{ID: v.VolumeID(), Take: v.Moment, Label: v, Source: status.Source{Image: "data.img"}}
 	server := new(atomic.Pointer[Server])
 	x.s, err = serve(x.dir, vol, slog.New(endings{slog.DiscardHandler, t, server, x.ended}), idle)
 	must(t, err)
@@ -348,6 +348,28 @@ func TestGrow(t *testing.T) {
 	must(t, json.NewDecoder(a.Body).Decode(&g))
 	if !g.Ended || g.After.Bytes != 4096000 || g.Behind != 5 || g.Image != "data.img" || g.Error != "" {
 		t.Errorf("%+v", g)
+	}
+}
+
+// The label of a volume is seen, and changed, over the socket; what is none is refused.
+func TestLabel(t *testing.T) {
+	x := serving(t, disk.NewMem(32<<20), fs.Options{}, idleAfter)
+	socket, _ := Find(x.dir, x.fs.VolumeID())
+	for _, label := range []string{"", "one", "two words", ""} {
+		must(t, SetLabel(socket, label))
+		if s, err := Which(socket); err != nil || s.Label != label || s.Image != "data.img" {
+			t.Errorf("%+v, %v, want the label %q", s, err, label)
+		}
+		if got, err := x.fs.Label(); err != nil || got != label {
+			t.Errorf("the volume's label is %q, %v, want %q", got, err, label)
+		}
+	}
+	if err := SetLabel(socket, "a/b"); err == nil || err.Error() != fs.CheckLabel("a/b").Error() {
+		t.Errorf("of what cannot be one: %v", err)
+	}
+	x.s.Close()
+	if SetLabel(socket, "late") == nil {
+		t.Error("a server that has ended takes a label")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net/http"
@@ -21,7 +22,14 @@ import (
 type Volume struct {
 	ID     [16]byte
 	Take   func(ctx context.Context) (*fs.Moment, error)
+	Label  Labels
 	Source status.Source // of which Image and Grow are used
+}
+
+// Labels are where the label of a volume is: its fs.FS.
+type Labels interface {
+	Label() (string, error)
+	SetLabel(label string) error
 }
 
 // Server answers on the socket of a volume.
@@ -79,6 +87,7 @@ func serve(dir string, v Volume, logger *slog.Logger, idle time.Duration) (*Serv
 	m.HandleFunc("GET /moment/{id}/data", s.data)
 	m.HandleFunc("POST /moment/{id}/release", s.release)
 	m.HandleFunc("GET /volume", s.which)
+	m.HandleFunc("POST /label", s.label)
 	m.HandleFunc("POST /grow", s.grow)
 	s.http = http.Server{
 		Handler: s.counted(m), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
@@ -291,12 +300,33 @@ func refuse(w http.ResponseWriter, from uint64, err error) {
 }
 
 // served says which volume it is.
-func (v *Volume) served() Served { return Served{fmt.Sprintf("%x", v.ID), v.Source.Image} }
+func (v *Volume) served() Served {
+	label, _ := v.Label.Label() // a volume that fails is served for all that, and says what it is
+	return Served{fmt.Sprintf("%x", v.ID), v.Source.Image, label}
+}
 
 // which says which volume there is.
 func (s *Server) which(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(s.v.served())
+}
+
+// label gives the volume a label.
+func (s *Server) label(w http.ResponseWriter, r *http.Request) {
+	var asked Label
+	err := json.NewDecoder(io.LimitReader(r.Body, mostSaid)).Decode(&asked)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	switch err := s.v.Label.SetLabel(asked.Label); {
+	case err == nil:
+		s.log.Info("the volume has another label", "label", asked.Label)
+	case errors.Is(err, fs.ErrLabel):
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	default:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
 }
 
 // grow has the volume use what its device became larger by.

@@ -1721,7 +1721,15 @@ var mutants = []mutant{
 
 	// The socket of a volume that is in use.
 	{what: "control: a moment is of when it was given", file: "ops/control/server.go", old: "When: m.Taken.Format", new: "When: time.Now().Format", tests: controls},
-	{what: "control: a copy of the image has the served one grow", file: "cmd/tansy/control.go", old: "\tif err == nil && copied(name, image) {\n", new: "\tif false {\n", tests: []string{"./cmd/tansy", "-run", "ServedCopy"}},
+	{what: "label: a long one is taken", file: "fs/label.go", old: "case len(label) > MostLabel:", new: "case len(label) > 10*MostLabel:", tests: []string{"./fs", "-run", "TestLabel"}},
+	{what: "label: a slash is taken", file: "fs/label.go", old: " || strings.Contains(label, \"/\"):", new: ":", tests: []string{"./fs", "-run", "TestLabel"}},
+	{what: "label: what cannot be printed is taken", file: "fs/label.go", old: "return !unicode.IsPrint(r)", new: "return unicode.IsControl(r)", tests: []string{"./fs", "-run", "TestLabel"}},
+	{what: "label: mkfs forgets it", file: "fs/mkfs.go", old: "return labelNew(d, o)", new: "return nil", tests: []string{"./fs", "-run", "TestLabel"}},
+	{what: "label: restore --files forgets it", file: "offline/backup/files.go", old: "Label: label}", new: "Label: label[:0]}", tests: []string{"./offline/backup", "-run", "TestRestoreFiles$"}},
+	{what: "label: not what the server of the volume says", file: "cmd/tansy/label.go", old: "return id, served.Label, err", new: "return id, served.Label[:0], err", tests: []string{"./cmd/tansy", "-run", "TestLabelServed"}},
+	{what: "label: the name of the link has spaces", file: "cmd/tansy/label.go", old: "if c := label[i]; c >= 0x80 || isPlain(c) {", new: "if c := label[i]; c >= ' ' {", tests: []string{"./cmd/tansy", "-run", "TestLabel"}},
+	{what: "control: a label is not given", file: "ops/control/server.go", old: "	switch err := s.v.Label.SetLabel(asked.Label); {", new: "	switch err := error(nil); {", tests: []string{"./ops/control", "-run", "TestLabel"}},
+	{what: "control: a copy of the image has the served one grow", file: "cmd/tansy/control.go", old: "\tif err == nil && copied(name, served.Image) {\n", new: "\tif false {\n", tests: []string{"./cmd/tansy", "-run", "ServedCopy"}},
 	{what: "control: where a volume lies depends on the server's folder", file: "cmd/tansy/control.go", old: "\t\tsource.Image = absolute ", new: "\t\t_ = absolute ", tests: []string{"./cmd/tansy", "-run", "ServedCopy"}},
 	{what: "moments: what is kept may lie on the volume itself", file: "disk/spill.go", old: "\tif err := refuseServed(dir); err != nil {\n\t\treturn nil, err\n\t}\n", new: "", tests: []string{"./test/mount", "-run", "MomentOnItself"}},
 	{what: "moments: who takes one waits for all that is discarded", file: "disk/moments.go", old: "next := min(end, (a/discardStep+1)*discardStep)", new: "next := end", tests: []string{"./disk", "-run", "MomentsDiscard"}},
