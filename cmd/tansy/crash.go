@@ -47,7 +47,7 @@ a link L.
 	seed := f.Uint64("seed", 1, "`NUMBER` by which sequences, images, and samples are chosen")
 	duration := f.Duration("for", 10*time.Minute, "end after this `TIME`; 0: when all was tried")
 	length := f.Int("length", 0, "only sequences of `N` operations, 1 to 3")
-	clients := f.Int("clients", 0, "`N` clients at a time, 2 to 4, each with two operations of NFS, drawn at random")
+	clients := f.Int("clients", 0, "`N` clients at a time, 2 to 4, each with two operations, drawn at random")
 	images := f.Int("images", 4, "at most `N` images for each moment, and some of crashes within recovery")
 	save := f.String("save", "crash.json", "new `FILE` for what is found; the image goes to FILE.img")
 	replay := f.String("replay", "", "show what was saved in `FILE`, and recover its image again")

@@ -31,8 +31,11 @@ func inGroup(c *fs.Cred, gid uint32) bool {
 	return false
 }
 
-// may tells if the mode bits give c all the rights in want.
+// may tells if the mode bits, or the access list, give c all the rights in want.
 func may(c *fs.Cred, n *inode, want uint32) bool {
+	if n.access != nil && !isOwner(c, n) {
+		return listAllows(c, n, want)
+	}
 	mode := n.attr.Mode
 	switch {
 	case c.UID == 0:

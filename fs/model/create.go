@@ -115,6 +115,7 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 	size := k.s.Size
 	k.s.Size = nil // nothing is cut off, so setuid stays
 	m.set(c, n, meant(&k.s), now)
+	n.inherit(d)
 	if size != nil {
 		m.resize(n, *size)
 	}

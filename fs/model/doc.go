@@ -72,6 +72,11 @@
 // REMOVE of a directory: ISDIR. RMDIR of something else: NOTDIR; of one that has
 // entries: NOTEMPTY. LINK to a directory: INVAL.
 //
+// Access lists. SetLists is of the owner and root (PERM), of anything but a symbolic link (INVAL), a default list of a
+// directory (ACCES). A list without a mask sets the mode alone. A file with a list asks it in place of the mode for
+// whoever is neither root nor the owner. What is made in a directory with a default list has that list, and no more
+// rights than it gives; a symbolic link has none.
+//
 // RENAME. Both names of one file: success, nothing changes. Into its own
 // subtree: INVAL. Over an existing entry: a directory over a non-directory is
 // NOTDIR, the reverse ISDIR, a directory with entries NOTEMPTY. A directory

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -128,6 +129,20 @@ func (m *Model) Sum(seed maphash.Seed) uint64 {
 			put(t.Sec, uint64(t.Nsec))
 		}
 		str(string(n.target))
+		for _, l := range []*fs.AccessList{n.access, n.dflt} {
+			if l == nil {
+				put(0)
+				continue
+			}
+			put(1, uint64(l.Group), uint64(len(l.Named)))
+			for _, e := range l.Named {
+				str(fmt.Sprint(e))
+			}
+		}
+		if n.dflt != nil { // the rest of an access list is the mode's
+			put(uint64(rightsOf(n.dflt)), uint64(n.dflt.Mask))
+			str(fmt.Sprint(n.dflt.Masked))
+		}
 		var zero page
 		for _, i := range slices.Sorted(maps.Keys(n.pages)) {
 			if p := n.pages[i]; *p != zero { // a hole reads the same

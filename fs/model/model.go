@@ -59,6 +59,8 @@ type inode struct {
 	names  map[string]*entry // directory
 	list   []*entry          // the same, in the order of cookies
 	cookie uint64            // last one given out
+	access *fs.AccessList    // or nil; neither list changes
+	dflt   *fs.AccessList    // or nil
 }
 
 type entry struct {

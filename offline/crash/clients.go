@@ -18,7 +18,7 @@ import (
 // gives what it gave, and none comes before one that had returned when it began. All that was acknowledged as durable
 // stands before that place, and nothing that had not begun. What was refused is acknowledged, too: that by which it was
 // refused must be there. But it may stand behind UNSTABLE writes, which need not be, so it counts where there are none.
-// So it is with a RENAME, which may have been one between two names of one file.
+// So it is with a RENAME that in one of these orders is between two names of one file: that changes nothing.
 //
 // Times, and the numbers of inodes, depend on the order, so they are left out.
 
@@ -38,11 +38,11 @@ type did struct {
 	err            error
 	call, returned uint64 // by a clock of the run
 	begun, acked   uint64 // in operations of the device
+	idle           bool   // a RENAME that may have been between two names of one file
 }
 
-// waits tells whether a step has surely changed something, and so waited for all before it. A RENAME between two names
-// of one file changes nothing.
-func (d did) waits() bool { return d.err == nil && d.step.name() != "rename" }
+// waits tells whether a step has surely changed something, and so waited for all before it.
+func (d did) waits() bool { return d.err == nil && !d.idle }
 
 // way is a place in an order: so many steps of each client stand before it, and this is there.
 type way struct {
@@ -132,7 +132,11 @@ func plain(v listed, e fs.Entry, held int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf(": type %d mode %o links %d held %d%s", a.Type, a.Mode, a.Nlink, held, lists)
+	flags, err := v.Flags(e.Handle)
+	if err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf(": type %d mode %o links %d held %d flags %#x%s", a.Type, a.Mode, a.Nlink, held, flags, lists)
 	switch a.Type {
 	case fs.Regular:
 		sum, err := contents(v, e.Handle)
@@ -144,13 +148,17 @@ func plain(v listed, e fs.Entry, held int) (string, error) {
 	return line, nil
 }
 
-// drawn are the steps of some clients: two operations of NFS each.
+// drawn are the steps of some clients: two operations of NFS each, or, one of ten, on flags, of which there are few.
 func drawn(clients int, r *rand.Rand) (all [][]Step) {
-	ops := operations(false)
+	ops, flags := operations(false), ofFlags()
 	for range clients {
 		var steps []Step
 		for range 2 {
-			steps = append(steps, ops[r.IntN(len(ops))].steps...)
+			of := ops
+			if r.IntN(10) == 0 {
+				of = flags
+			}
+			steps = append(steps, of[r.IntN(len(of))].steps...)
 		}
 		all = append(all, steps)
 	}
@@ -198,7 +206,11 @@ func (c *concurrent) order() error {
 		return err
 	}
 	o := orders{c: c, names: as.names, held: held, known: map[string]bool{}}
-	ok, err := o.from(m, make([]int, len(c.done)))
+	tree, err := plainTree(m, held)
+	if err != nil {
+		return err
+	}
+	ok, err := o.from(m, tree, make([]int, len(c.done)))
 	if err == nil && !ok {
 		err = errors.New("no order of the steps gives what they gave")
 	}
@@ -227,11 +239,7 @@ type orders struct {
 
 // from tells whether the steps behind a place, where the model has what is there, have a possible order. It notes the
 // places of all of these.
-func (o *orders) from(m possible, at []int) (ok bool, err error) {
-	tree, err := plainTree(m, o.held)
-	if err != nil {
-		return false, err
-	}
+func (o *orders) from(m possible, tree string, at []int) (ok bool, err error) {
 	key := fmt.Sprint(at, tree)
 	if ok, known := o.known[key]; known {
 		return ok, nil
@@ -244,14 +252,7 @@ func (o *orders) from(m possible, at []int) (ok bool, err error) {
 		if at[i] == len(o.c.done[i]) || !o.mayBeNext(at, i) {
 			continue
 		}
-		d := o.c.done[i][at[i]]
-		next := m.fork()
-		if !sameEnd(d.step.do(holding{next, o.names}), d.err) {
-			continue
-		}
-		then := slices.Clone(at)
-		then[i]++
-		leads, err := o.from(next, then)
+		leads, err := o.next(m, tree, at, i)
 		if err != nil {
 			return false, err
 		}
@@ -262,6 +263,26 @@ func (o *orders) from(m possible, at []int) (ok bool, err error) {
 		o.c.ways = append(o.c.ways, way{slices.Clone(at), tree})
 	}
 	return ok, nil
+}
+
+// next tells whether the next step of client i may come at a place, and those behind it then have a possible order.
+func (o *orders) next(m possible, tree string, at []int, i int) (ok bool, err error) {
+	d := &o.c.done[i][at[i]]
+	m = m.fork()
+	if !sameEnd(d.step.do(holding{m, o.names}), d.err) {
+		return false, nil
+	}
+	after, err := plainTree(m, o.held)
+	if err != nil {
+		return false, err
+	}
+	then := slices.Clone(at)
+	then[i]++
+	ok, err = o.from(m, after, then)
+	if ok && d.step.name() == "rename" && after == tree {
+		d.idle = true
+	}
+	return ok, err
 }
 
 // mayBeNext tells whether no step of another client that is still to come had returned when the next one of client i

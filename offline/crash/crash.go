@@ -22,7 +22,8 @@
 //
 //	crash.go   what is explored, side by side
 //	steps.go   the steps, and their text
-//	lists.go   access lists and flags of steps, and lists beside the plain model
+//	lists.go   access lists of steps
+//	flags.go   flags of steps, and beside the plain model
 //	space.go   all sequences of so many operations
 //	possible.go which of them can be done
 //	run.go     one sequence, recorded
@@ -54,7 +55,7 @@ type Options struct {
 	Seed    uint64 // of the order of sequences, of the images, and of the samples
 	Images  int    // the most for each moment, without those of crashes within recovery; 0: 4
 	Steps   []Step // if there are any, this sequence alone is tried, again and again
-	Clients int    // if not 0, so many at a time do two operations of NFS each, drawn at random, up to Limit times
+	Clients int    // if not 0, so many at a time do two operations each, drawn at random, up to Limit times
 	Workers int    // sequences at a time; 0: one for each processor
 
 	// Limit ends the exploration after so many sequences; 0: when there are no more.

@@ -199,10 +199,10 @@ func (f *Finding) check() error {
 		if err != nil {
 			return err
 		}
-		some = some || mounted(read) || slices.Contains(read, grow)
+		some = some || slices.ContainsFunc(read, Step.alone)
 	}
 	if some {
-		return errors.New("several clients have none but the steps of NFS")
+		return errors.New("several clients have none but the steps of NFS, and on flags")
 	}
 	return nil
 }

@@ -106,31 +106,12 @@ func listText(l *fs.AccessList) string {
 	return strings.Join(all, ",")
 }
 
-// flagLetters are those of chattr(1) for what flags do.
-var flagLetters = map[byte]uint32{
-	'i': fs.FlagImmutable, 'a': fs.FlagAppendOnly, 'd': fs.FlagNoDump, 'A': fs.FlagNoAtime,
-}
-
-// parseFlags reads flags.
-func parseFlags(text string) (flags uint32, err error) {
-	if text == nothing {
-		return 0, nil
-	}
-	for i := range len(text) {
-		f, ok := flagLetters[text[i]]
-		if !ok {
-			return 0, fmt.Errorf("%q are no flags: give some of i, a, d, and A, or %s for none", text, nothing)
-		}
-		flags |= f
-	}
-	return flags, nil
-}
-
-// listed is a file system whose access lists can be seen.
+// listed is a file system whose access lists and flags can be seen.
 type listed interface {
 	fs.FileSystem
 	GetAccess(h fs.Handle) (*fs.AccessList, error)
 	GetDefault(h fs.Handle) (*fs.AccessList, error)
+	Flags(h fs.Handle) (uint32, error)
 }
 
 // listsOf are the lists of a file, as text; empty if it has none.
@@ -164,111 +145,10 @@ func setLists(v volume, path, access, dflt string, setsAccess, setsDefault bool)
 	})
 }
 
-// The model of a file system has no lists, so possible has them beside it. All is done by root, so they refuse nobody.
-// Of an access list, the rights of owner, mask, and others are those of the mode.
-
-// SetLists implements fs.Lister.
+// SetLists is that of the model, but for what flags forbid.
 func (p possible) SetLists(who *fs.Cred, h fs.Handle, l fs.Lists, access, dflt bool) error {
-	a, err := p.Getattr(h)
-	switch {
-	case err != nil:
-		return err
-	case a.Type == fs.Symlink:
-		return fs.ErrInval
-	case dflt && l.Default != nil && a.Type != fs.Directory:
-		return fs.ErrAcces
+	if a, err := p.Getattr(h); err == nil && a.Type != fs.Symlink && p.fixed(h) {
+		return fs.ErrPerm
 	}
-	has := p.lists[h]
-	if access {
-		has.Access = l.Access
-		if l.Access != nil {
-			if err := p.bound(h, a.Mode&^0o777|rightsOf(l.Access)); err != nil {
-				return err
-			}
-			if !l.Access.Masked { // the mode says all
-				has.Access = nil
-			}
-		}
-	}
-	if dflt {
-		has.Default = l.Default
-	}
-	p.lists[h] = has
-	return nil
-}
-
-// rightsOf is what an access list makes of the rights of a mode.
-func rightsOf(l *fs.AccessList) uint32 {
-	group := l.Group
-	if l.Masked {
-		group = l.Mask
-	}
-	return l.Owner<<6 | group<<3 | l.Other
-}
-
-// bound gives a file a mode.
-func (p possible) bound(h fs.Handle, mode uint32) error {
-	_, err := p.Setattr(root, h, &fs.SetAttr{Mode: &mode}, nil)
-	return err
-}
-
-// inherit gives what was made in a directory what it has from there.
-func (p possible) inherit(dir fs.Handle, made fs.Node, err error) (fs.Node, error) {
-	d := p.lists[dir].Default
-	if err != nil || d == nil {
-		return made, err
-	}
-	var has fs.Lists
-	if d.Masked {
-		has.Access = d
-	}
-	if made.Attr.Type == fs.Directory {
-		has.Default = d
-	}
-	p.lists[made.Handle] = has
-	made.Attr.Mode &= 0o7000 | rightsOf(d)
-	return made, p.bound(made.Handle, made.Attr.Mode)
-}
-
-// Create implements fs.FileSystem.
-func (p possible) Create(who *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (
-	fs.Node, error,
-) {
-	n, err := p.Model.Create(who, dir, name, how, s, verf)
-	return p.inherit(dir, n, err)
-}
-
-// Mkdir implements fs.FileSystem.
-func (p possible) Mkdir(who *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr) (fs.Node, error) {
-	n, err := p.Model.Mkdir(who, dir, name, s)
-	return p.inherit(dir, n, err)
-}
-
-// Mknod implements fs.FileSystem.
-func (p possible) Mknod(who *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32) (
-	fs.Node, error,
-) {
-	n, err := p.Model.Mknod(who, dir, name, t, s, major, minor)
-	return p.inherit(dir, n, err)
-}
-
-// GetAccess is that of fs.FS.
-func (p possible) GetAccess(h fs.Handle) (*fs.AccessList, error) {
-	a, err := p.Getattr(h)
-	l := p.lists[h].Access
-	if err != nil || l == nil {
-		return nil, err
-	}
-	return &fs.AccessList{
-		Owner: a.Mode >> 6 & 7, Group: l.Group, Mask: a.Mode >> 3 & 7, Other: a.Mode & 7, Masked: true, Named: l.Named,
-	}, nil
-}
-
-// GetDefault is that of fs.FS.
-func (p possible) GetDefault(h fs.Handle) (*fs.AccessList, error) { return p.lists[h].Default, nil }
-
-// SetFlags notes nothing: what flags forbid ends a sequence that is run.
-func (p possible) SetFlags(_ *fs.Cred, h fs.Handle, _ uint32) error {
-	_, err := p.Getattr(h)
-	return err
+	return p.Model.SetLists(who, h, l, access, dflt)
 }

@@ -15,13 +15,13 @@ import (
 type possible struct {
 	*model.Model
 	attrs map[attr]bool // that there are
-	lists map[fs.Handle]fs.Lists
+	flags map[fs.Handle]uint32
 	grown *bool
 }
 
 // fork is a copy that changes on its own.
 func (p possible) fork() possible {
-	return possible{p.Fork(model.Options{}), maps.Clone(p.attrs), maps.Clone(p.lists), new(*p.grown)}
+	return possible{p.Fork(model.Options{}), maps.Clone(p.attrs), maps.Clone(p.flags), new(*p.grown)}
 }
 
 // attr is an extended attribute of a file.
@@ -32,7 +32,7 @@ type attr struct {
 
 // atFirst is what there is before the first step.
 var atFirst = sync.OnceValue(func() possible {
-	p := possible{model.New(model.Options{}), map[attr]bool{}, map[fs.Handle]fs.Lists{}, new(bool)}
+	p := possible{model.New(model.Options{}), map[attr]bool{}, map[fs.Handle]uint32{}, new(bool)}
 	for _, s := range first {
 		if err := s.do(p); err != nil {
 			panic("a step that is always done is refused: " + err.Error())
@@ -47,33 +47,57 @@ func refused(steps []Step) int {
 	return slices.IndexFunc(steps, func(s Step) bool { return s.do(p) != nil })
 }
 
-// regular is an error if a file is no regular one.
-func (p possible) regular(h fs.Handle) error {
+// Allocate makes a file long enough for a range.
+func (p possible) Allocate(who *fs.Cred, h fs.Handle, off, n uint64) error {
 	a, err := p.Getattr(h)
-	if err == nil && a.Type != fs.Regular {
+	end := off + n
+	switch {
+	case err != nil:
+	case a.Type != fs.Regular:
 		err = fs.ErrInval
+	case p.immutable(h):
+		err = fs.ErrPerm
+	case end > a.Size:
+		_, err = p.Model.Setattr(who, h, &fs.SetAttr{Size: &end}, nil)
 	}
 	return err
 }
 
-// Allocate is done on a regular file, whatever it has there, and so are PunchHole and ZeroRange.
-func (p possible) Allocate(_ *fs.Cred, h fs.Handle, _, _ uint64) error { return p.regular(h) }
+// PunchHole makes zeros of what there is of a range. What is a hole already, fs punches whatever flags say; here they
+// forbid that, too, and so the sequence is not run.
+func (p possible) PunchHole(who *fs.Cred, h fs.Handle, off, n uint64) error {
+	a, err := p.Getattr(h)
+	switch {
+	case err != nil || a.Type == fs.Regular && off >= a.Size:
+		return err
+	case a.Type == fs.Regular && p.fixed(h):
+		return fs.ErrPerm
+	}
+	_, _, _, err = p.Model.Write(who, h, off, make([]byte, min(n, a.Size-off)), fs.Unstable)
+	return err
+}
 
-// PunchHole is as Allocate.
-func (p possible) PunchHole(_ *fs.Cred, h fs.Handle, _, _ uint64) error { return p.regular(h) }
-
-// ZeroRange is as Allocate.
-func (p possible) ZeroRange(_ *fs.Cred, h fs.Handle, _, _ uint64) error { return p.regular(h) }
+// ZeroRange makes zeros of a range.
+func (p possible) ZeroRange(who *fs.Cred, h fs.Handle, off, n uint64) error {
+	_, _, _, err := p.Write(who, h, off, make([]byte, n), fs.Unstable)
+	return err
+}
 
 // SetXattr notes that there is an attribute.
 func (p possible) SetXattr(h fs.Handle, name, _ []byte, _, _ bool) error {
+	if p.fixed(h) {
+		return fs.ErrPerm
+	}
 	p.attrs[attr{h, string(name)}] = true
 	return nil
 }
 
 // RemoveXattr is refused if there is none.
 func (p possible) RemoveXattr(h fs.Handle, name []byte) error {
-	if !p.attrs[attr{h, string(name)}] {
+	switch {
+	case p.fixed(h):
+		return fs.ErrPerm
+	case !p.attrs[attr{h, string(name)}]:
 		return fs.ErrNoEnt
 	}
 	delete(p.attrs, attr{h, string(name)})

@@ -191,8 +191,8 @@ func lineOf(v *fs.FS, name string) (string, error) {
 	return name + line, err
 }
 
-// record runs a sequence on a copy of base, after commits (anywhere). A step that finds no room, or that flags forbid,
-// ends it, and is not among the steps of the history.
+// record runs a sequence on a copy of base, after commits (anywhere). A step that finds no room ends it, and is not
+// among the steps of the history.
 func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) disk.Disk) (*disk.Sim, *history, error) {
 	v, err := begin(base, before, device)
 	if err != nil {
@@ -212,7 +212,7 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 		}
 		clock.steps.Add(1)
 		h.begun = append(h.begun, sim.Ops())
-		if err = s.do(as); ends(err, steps[:i], bases[base.Size()]) {
+		if err = s.do(as); errors.Is(err, fs.ErrNoSpc) && bases[base.Size()].tight {
 			h.steps, h.begun, err = steps[:i], h.begun[:i], nil
 			break
 		} else if err != nil {
@@ -228,12 +228,6 @@ func record(base *disk.Sim, steps []Step, before int, device func(disk.Disk) dis
 		err = e
 	}
 	return sim, h, err
-}
-
-// ends tells whether an error of a step may come on a volume, after these others: there is no room, or flags forbid it.
-func ends(err error, before []Step, b base) bool {
-	flagged := slices.ContainsFunc(before, func(s Step) bool { return s.name() == "setflags" })
-	return errors.Is(err, fs.ErrNoSpc) && b.tight || errors.Is(err, fs.ErrPerm) && flagged
 }
 
 // idle tells whether step i is a RENAME between two names of one file. It changes nothing, and waits for nothing: what

@@ -178,7 +178,7 @@ func Parse(text string) ([]Step, error) {
 	}
 	if i := refused(steps); i >= 0 {
 		return nil, fmt.Errorf("the step %q is refused where it stands: for a name that is there, or one that is not, "+
-			"or as it is done once", steps[i])
+			"by flags, or as it is done once", steps[i])
 	}
 	return steps, nil
 }
@@ -260,6 +260,9 @@ func mounted(steps []Step) bool {
 	}
 	return false
 }
+
+// alone tells whether no one of several clients does a step.
+func (s Step) alone() bool { return s == grow || local[s.name()] && s.name() != "setflags" }
 
 // promises tells whether what was done is durable when the step has returned.
 func (s Step) promises(mounted bool) bool {

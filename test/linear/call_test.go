@@ -35,6 +35,9 @@ type call struct {
 	page        bool   // it may be any part of the directory
 	want        uint32
 
+	lists               fs.Lists // that are set: those that are named next
+	setsAccess, setsDef bool
+
 	// Its stamps lie between these, in nanoseconds since 1970, but for jumps of the clock.
 	begun, ended uint64
 	clock        *clock // of the history
@@ -43,6 +46,12 @@ type call struct {
 // crash is the procedure number of an event that is none: the server stopped, and
 // another one started on what was durable.
 const crash = 100
+
+// The procedures of NFSACL, with numbers that NFS has not.
+const (
+	getLists = 110
+	setLists = 111
+)
 
 // reply is what an operation returned: Porcupine's output.
 type reply struct {
@@ -122,6 +131,10 @@ func (c *call) do(f fs.FileSystem) (r reply) {
 	case nfs3.ProcCommit:
 		r.wcc, r.err = f.Commit(c.h, 0, 0)
 		r.verf = f.Verifier()
+	case getLists:
+		r.attr, r.data, r.err = listsOf(f, c.h)
+	case setLists:
+		r.err = c.setListsOf(f)
 	default:
 		panic("no such call")
 	}
@@ -132,6 +145,7 @@ func (c *call) do(f fs.FileSystem) (r reply) {
 func (c *call) reads() bool {
 	switch c.proc {
 	case nfs3.ProcGetattr, nfs3.ProcLookup, nfs3.ProcAccess, nfs3.ProcReadlink, nfs3.ProcRead, nfs3.ProcReaddir, nfs3.ProcFsstat, nfs3.ProcCommit,
+		getLists,
 		sysOpen, sysReadlink, sysList, sysStat, sysRead, sysSync:
 		return true
 	}
@@ -190,6 +204,11 @@ func (c *call) String() string {
 		return "FSSTAT " + h
 	case nfs3.ProcCommit:
 		return "COMMIT " + h
+	case getLists:
+		return "GETACL " + h
+	case setLists:
+		return fmt.Sprintf("SETACL %s access %v %+v default %v %+v%s", h, c.setsAccess, c.lists.Access, c.setsDef,
+			c.lists.Default, u)
 	}
 	return "?"
 }

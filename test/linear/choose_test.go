@@ -72,6 +72,7 @@ var mixes = [][]uint32{
 		nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir,
 		nfs3.ProcReaddir,
 		nfs3.ProcSymlink, nfs3.ProcReadlink, nfs3.ProcMknod, nfs3.ProcAccess, nfs3.ProcFsstat, nfs3.ProcCommit,
+		setLists, getLists,
 	},
 	{
 		nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite,
@@ -83,7 +84,7 @@ var mixes = [][]uint32{
 		nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcMkdir, nfs3.ProcRemove,
 		nfs3.ProcRmdir,
 		nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcLink, nfs3.ProcReaddir, nfs3.ProcReaddir,
-		nfs3.ProcGetattr,
+		nfs3.ProcGetattr, setLists, getLists,
 	},
 }
 
@@ -103,6 +104,8 @@ func choose(r *rand.Rand, p *pool, mix []uint32, tag int) *call {
 		if r.IntN(3) == 0 {
 			c.set.Size = u64(uint64(pick(r, 0, 1, 30, 4096, 6000)))
 		}
+	case setLists:
+		c.drawLists(r)
 	case nfs3.ProcAccess:
 		c.want = uint32(r.IntN(64))
 	case nfs3.ProcRead:

@@ -255,6 +255,8 @@ var faults = []struct {
 		bug: func(f fs.FileSystem) fs.FileSystem { return &ghosts{FileSystem: f, kept: map[fs.Handle]fs.Attr{}} }},
 	{name: "write grows first", bug: func(f fs.FileSystem) fs.FileSystem { return growsFirst{f} }},
 	{name: "no permission needed", bug: func(f fs.FileSystem) fs.FileSystem { return anybody{f} }},
+	{name: "access list set in two steps", bug: func(f fs.FileSystem) fs.FileSystem { return listInTwo{listing(f)} }},
+	{name: "access list not set", bug: func(f fs.FileSystem) fs.FileSystem { return listIgnored{listing(f)} }},
 	{name: "calls sent again later", relay: true},
 	{name: "stable write is not", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return hasty{f} }},
 	{name: "stable write is seen early", crash: true, bug: func(f fs.FileSystem) fs.FileSystem { return seenEarly{f} }},

@@ -9,6 +9,7 @@
 // clock of the volume counts, so every stamp names the operation that set it;
 // wherever it shows up again, it must be the same, it must be of the time while the
 // operation ran, and later than the ctime that the file had. Not specified, and not compared: see package model.
+// Access lists are set meanwhile, and obeyed by what others do.
 //
 // After a crash (TestCrash) each operation that got no answer has happened or not,
 // which Porcupine tries both ways; before the crash there must be none. Everything

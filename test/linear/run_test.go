@@ -64,6 +64,9 @@ func tryServe(t testing.TB, d disk.Disk, k *clock, bug fault) (*served, error) {
 	var f fs.FileSystem = v
 	if bug != nil {
 		f = bug(v)
+		if _, ok := f.(fs.Lister); !ok {
+			f = withLists{f, v}
+		}
 	}
 	id := v.VolumeID()
 	s := server.New(server.Config{Volumes: []server.Volume{{FS: f, ID: [8]byte(id[:8]), Key: v.HandleKey()}}, Log: quiet})

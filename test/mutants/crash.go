@@ -98,10 +98,23 @@ var crashes = []mutant{
 		"ok = l.shared == 1\n", "ok = true\n"),
 	beside("who sees a change does not wait until it is durable", "internal/runtime/locks/locks.go",
 		"b.last = max(b.last, n)", "_ = n"),
+	beside("a RENAME does not wait until it is durable once there was an UNSTABLE WRITE", "fs/fs.go",
+		"\troom, freed := v.search(), uint64(0)\n",
+		"\tif c.Procedure == procWrite && Stability(c.Stability) == Unstable {\n\t\tv.chores.Or(1 << 63)\n\t}\n"+
+			"\tc.Deferred = c.Deferred || c.Procedure == procRename && v.chores.Load()>>63 == 1\n"+
+			"\troom, freed := v.search(), uint64(0)\n"),
+	beside("flags are taken away, and others given, one after the other", flags,
+		"\tvc := v.cred(new(vcred), who)\n",
+		"\tif flags != 0 {\n\t\tif err := v.SetFlags(who, h, 0); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n"+
+			"\tvc := v.cred(new(vcred), who)\n"),
+	beside("who sets flags does not wait until they are durable", flags,
+		"\treturn v.run(&c, exec.LOCAL(), func(t *txn) {\n\t\tlocalcalls.SetFlags(",
+		"\treturn v.Deferring().run(&c, exec.LOCAL(), func(t *txn) {\n\t\tlocalcalls.SetFlags("),
 }
 
 const (
 	lists         = "fs/lists.go"
+	flags         = "fs/flags.go"
 	recovery      = "internal/gen/journal/recoverm/recoverm.go"
 	blockstoreGen = "internal/gen/fs/blocks/blockstore/blockstore.go"
 )

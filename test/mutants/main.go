@@ -160,6 +160,8 @@ var (
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	foreseen   = []string{"./offline/crash", "-run", "Foreseen|Orders|Idle", "-seed", "1", "-timeout", "2m"}
 	crashLists = []string{"./offline/crash", "-run", "List", "-seed", "1", "-timeout", "2m"}
+	crashFlags = []string{"./offline/crash", "-run", "Flag|List", "-seed", "1", "-timeout", "2m"}
+	modelLists = []string{"./fs/model", "-run", "List|Inherit"}
 	noted      = []string{"./internal/runtime/notes"}
 	sending    = []string{"./offline/backup", "-short", "-seed", "1", "-timeout", "2m", "-failfast", "-run", "Sent|Have"}
 	gentle     = []string{"./offline/backup", "-run", "Gentle"}

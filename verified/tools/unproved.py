@@ -37,7 +37,7 @@ OTHER = {   # on which it does not rest what is durable, or said to be
     # by procedures that are proved for whatever they are told, and of which no client sees anything; what is read before it is asked for;
     # that there is room on the host: without it writes fail, as those of any device may; how much memory is for what; which calls come too
     # late, as the volume is being closed: what these would commit verified code refuses; the volume as it was, which recovery makes, and codes tell
-    "fs": "errno limits api stat refusal meter tell least" " squash callid" " scrub overlay rest" " duties search trim renew"
+    "fs": "errno limits api stat refusal meter tell least label" " squash callid" " scrub overlay rest" " duties search trim renew"
           " room ends" " close" " moment",
     "internal/runtime/dtxn": "mem" " alloc ends streams stretches hints" " errors stats" " room spare" " calls",        # for tests; hints, of which txn.s.dfy promises nothing
     "journal": "inspect survey tree" " scrub" " errors stats" " spare codes" " memory" " calls",        # tansy check and repair; looking for damage
