@@ -117,10 +117,13 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 // labelNew gives a volume that was just made its label. A crash before leaves it without one.
 func labelNew(d disk.Disk, o MkfsOptions) error {
 	v, err := Open(d, Options{Clock: o.Clock})
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(v.SetLabel(o.Label), v.Close())
 	}
-	return errors.Join(v.SetLabel(o.Label), v.Close())
+	if err != nil {
+		return fmt.Errorf("the volume is made, and has no label: %w", err)
+	}
+	return nil
 }
 
 // clearHome makes zeros of what bitmaps, inodes, and records of a volume that can grow lie in, on device d, whose

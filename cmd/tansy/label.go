@@ -57,6 +57,11 @@ LABEL=backups is a source in /etc/fstab.
 
 // printLabel prints the label of a volume, or what udev wants to know of it.
 func printLabel(name string, udev bool) int {
+	if udev { // which asks of what is no volume, too: block 0 says so without a lock
+		if _, err := control.VolumeOf(name); err != nil {
+			return fail("label", err)
+		}
+	}
 	id, label, err := labelOf(name)
 	if err != nil {
 		return fail("label", err)
@@ -109,16 +114,14 @@ func setLabel(name, label string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(v.SetLabel(label), closeAll())
+	if err := errors.Join(v.SetLabel(label), closeAll()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // openForLabel opens a volume that nobody has in use.
 func openForLabel(name string, readOnly bool) (v *tansyfs.FS, closeAll func() error, err error) {
-	if !remote(name) && readOnly { // of what is no volume udev asks as well: block 0 says it soon
-		if _, err := control.VolumeOf(name); err != nil {
-			return nil, nil, err
-		}
-	}
 	d, err := openVolume(name, disk.FileOptions{ReadOnly: readOnly, Warn: warning("label")})
 	if err != nil {
 		return nil, nil, err

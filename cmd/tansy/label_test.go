@@ -54,6 +54,11 @@ func TestLabel(t *testing.T) {
 		t.Errorf("udev is told %q of what is no volume", out)
 	}
 	says(t, exitFailure, "no such file", "label", other+"x")
+	backups := filepath.Join(t.TempDir(), "backups")
+	says(t, exitOK, "", "backup", img, backups)
+	if got := says(t, exitOK, "", "label", backups); got != "my data ä$\n" {
+		t.Errorf("the label of a backup is %q", got)
+	}
 }
 
 // The label of a volume that is served can be seen and changed.

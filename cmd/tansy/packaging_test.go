@@ -39,6 +39,12 @@ func TestPackaging(t *testing.T) {
 		t.Fatal("no ExecStart, or no options")
 	}
 	serves(t, "tansy.service", append([]string{"serve"}, strings.Fields(byDefault[1])...))
+	rule := regexp.MustCompile(`(?m)^IMPORT\{program\}="/usr/bin/tansy (.*) \$devnode"$`).FindStringSubmatch(
+		read("packaging/61-tansy.rules"))
+	if rule == nil {
+		t.Fatal("the rule of udev calls no program")
+	}
+	known(t, "61-tansy.rules", strings.Fields(rule[1]))
 	n := 0
 	for _, m := range regexp.MustCompile(`(?m)CMD (\[.*\])$`).FindAllStringSubmatch(read("packaging/Dockerfile"), -1) {
 		var args []string
