@@ -61,13 +61,17 @@ module ReplyIndex {
     requires 0 <= j <= |c|
   { if j < |c| then x as int == c[j] as int + 2 else x == 1 }
 
-  // The slots of a list have keys that belong there; each is there once.
+  // Place j of list c has a slot whose key belongs there, and which says what comes next.
+  predicate Link(c: seq<uint64>, j: int, b: uint64, m: uint64, at: map<uint64, Key>, next: seq<uint64>)
+    requires m > 0 && 0 <= j < |c|
+  { c[j] in at && In(m, at[c[j]]) == b && c[j] as int < |next| && Points(next[c[j]], c, j + 1) }
+  // The slots of a list have keys that belong there; each is there once. The trigger is Link, and not c[j]: Points has
+  // c[j + 1], so each place would bring the next one, without end.
   predicate Chain(c: seq<uint64>, b: uint64, m: uint64, at: map<uint64, Key>, head: uint64, next: seq<uint64>)
     requires m > 0
   {
     Points(head, c, 0) &&
-    (forall j {:trigger c[j]} | 0 <= j < |c| :: c[j] in at && In(m, at[c[j]]) == b && c[j] as int < |next| &&
-      Points(next[c[j]], c, j + 1)) &&
+    (forall j {:trigger Link(c, j, b, m, at, next)} | 0 <= j < |c| :: Link(c, j, b, m, at, next)) &&
     (forall i, j {:trigger c[i], c[j]} | 0 <= i < j < |c| :: c[i] != c[j])
   }
   predicate Inside(s: uint64, at: map<uint64, Key>, m: uint64, chains: seq<seq<uint64>>)
@@ -157,11 +161,11 @@ module ReplyIndex {
       var x := heads.Get(b);
       while x >= 2
         invariant 0 <= j <= |c| && Points(x, c, j)
-        invariant forall i {:trigger c[i]} | 0 <= i < j :: at[c[i]] != k
+        invariant forall i {:trigger c[i]} | 0 <= i < j :: c[i] in at && at[c[i]] != k
         decreases |c| - j
       {
         s := x - 2;
-        assert s == c[j] && s in at;
+        assert Link(c, j, b, n, at, next.v);
         var k0, k1, k2, k3 := keys.Get(4 * s), keys.Get(4 * s + 1), keys.Get(4 * s + 2), keys.Get(4 * s + 3);
         if k0 == first && k1 == second && k2 == third && k3 == fourth { return; }
         x := next.Get(s);
@@ -169,7 +173,7 @@ module ReplyIndex {
       }
       s := n;
       forall t: uint64 | t in at ensures at[t] != k
-      { if at[t] == k { assert Inside(t, at, n, chains); } }
+      { if at[t] == k { assert Inside(t, at, n, chains) && t in c; } }
     }
     // a slot without a key gets one that no other has
     method Put(s: uint64, first: uint64, second: uint64, third: uint64, fourth: uint64)
@@ -180,6 +184,7 @@ module ReplyIndex {
     {
       reveal Says();
       ghost var k := Key(first, second, third, fourth);
+      ghost var at0, chains0, head0, next0 := at, chains, heads.v, next.v;
       var b := Bucket(n, first, second);
       var x := heads.Get(b);
       keys.Put(4 * s, first);
@@ -189,6 +194,12 @@ module ReplyIndex {
       next.Put(s, x);
       heads.Put(b, s + 2);
       at, chains := at[s := k], chains[b as int := [s] + chains[b]];
+      forall d: uint64 | d < n ensures Chain(chains[d], d, n, at, heads.v[d], next.v)
+      {
+        assert Chain(chains0[d], d, n, at0, head0[d], next0);
+        AddLeavesChain(chains0[d], d, n, at0, head0[d], next0, s, k, x);
+        if d == b { AddKeepsChain(chains0[d], d, n, at, x, next.v, s); }
+      }
     }
     // a slot has no key any more
     method Drop(s: uint64)
@@ -207,12 +218,15 @@ module ReplyIndex {
       if x == s + 2 {
         heads.Put(b, y);
       } else {
+        assert Link(c, j, b, n, at, next.v);
         while next.Get(x - 2) != s + 2
           invariant 0 <= j < |c| && x as int == c[j] as int + 2 && (forall i | 0 <= i <= j :: c[i] != s)
+          invariant Link(c, j, b, n, at, next.v)
           decreases |c| - j
         {
           x := next.Get(x - 2);
           j := j + 1;
+          assert j < |c| ==> Link(c, j, b, n, at, next.v);
         }
         next.Put(x - 2, y);
         j := j + 1;
@@ -243,17 +257,17 @@ module ReplyIndex {
   lemma CutKeepsChain(c: seq<uint64>, b: uint64, m: uint64, at: map<uint64, Key>, head: uint64, next: seq<uint64>,
     j: int, head': uint64, next': seq<uint64>)
     requires m > 0 && Chain(c, b, m, at, head, next) && 0 <= j < |c|
+    requires Link(c, 0, b, m, at, next) && Link(c, j, b, m, at, next)
+    requires j > 0 ==> Link(c, j - 1, b, m, at, next)
     requires head' == if j == 0 then next[c[0]] else head
     requires next' == (if j == 0 then next else next[c[j - 1] as int := next[c[j]]])[c[j] as int := 0]
     ensures Chain(Cut(c, j), b, m, Without(at, c[j]), head', next')
   {
     var d := Cut(c, j);
-    assert c[0] in at && c[j] in at && (j > 0 ==> c[j - 1] in at);
-    forall i | 0 <= i < |d|
-      ensures d[i] in Without(at, c[j]) && In(m, at[d[i]]) == b && d[i] as int < |next'| &&
-        Points(next'[d[i]], d, i + 1)
+    forall i | 0 <= i < |d| ensures Link(d, i, b, m, Without(at, c[j]), next')
     {
       var k := if i < j then i else i + 1;
+      assert Link(c, k, b, m, at, next) && Link(c, j, b, m, at, next);
       assert d[i] == c[k] && c[k] != c[j];
       if i + 1 < |d| { assert d[i + 1] == c[if i + 1 < j then i + 1 else i + 2]; }
     }
@@ -269,9 +283,29 @@ module ReplyIndex {
       next'[i] == next[i]
     ensures Chain(c, b, m, Without(at, s), head, next')
   {
-    forall j | 0 <= j < |c| ensures c[j] in Without(at, s) && In(m, at[c[j]]) == b && c[j] as int < |next'| &&
-      Points(next'[c[j]], c, j + 1)
-    { assert c[j] in at; assert next'[c[j]] == next[c[j]]; }
+    forall j | 0 <= j < |c| ensures Link(c, j, b, m, Without(at, s), next')
+    { assert Link(c, j, b, m, at, next) && next'[c[j]] == next[c[j]]; }
+  }
+  // A new slot is in no list yet,
+  lemma AddLeavesChain(c: seq<uint64>, b: uint64, m: uint64, at: map<uint64, Key>, head: uint64, next: seq<uint64>,
+    s: uint64, k: Key, x: uint64)
+    requires m > 0 && Chain(c, b, m, at, head, next) && s !in at && s as int < |next|
+    ensures Chain(c, b, m, at[s := k], head, next[s as int := x]) && s !in c
+  {
+    forall j | 0 <= j < |c| ensures Link(c, j, b, m, at[s := k], next[s as int := x])
+    { assert Link(c, j, b, m, at, next); }
+    if s in c { var j :| 0 <= j < |c| && c[j] == s; assert Link(c, j, b, m, at, next); }
+  }
+  // and comes to be the first of its own.
+  lemma AddKeepsChain(c: seq<uint64>, b: uint64, m: uint64, at: map<uint64, Key>, head: uint64, next: seq<uint64>,
+    s: uint64)
+    requires m > 0 && Chain(c, b, m, at, head, next) && s in at && In(m, at[s]) == b && s !in c
+    requires s as int < |next| && s as int + 2 <= 0xffff_ffff_ffff_ffff && next[s] == head
+    ensures Chain([s] + c, b, m, at, s + 2, next)
+  {
+    var d := [s] + c;
+    forall j | 0 <= j < |d| ensures Link(d, j, b, m, at, next)
+    { if j > 0 { assert Link(c, j - 1, b, m, at, next); } }
   }
   function Without(at: map<uint64, Key>, s: uint64): map<uint64, Key> { map t | t in at && t != s :: at[t] }
   function Empties(n: nat): (c: seq<seq<uint64>>) ensures |c| == n && forall i | 0 <= i < n :: c[i] == []
