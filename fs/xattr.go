@@ -2,6 +2,7 @@ package fs
 
 import (
 	"bytes"
+	"math"
 	"sync/atomic"
 
 	"tansy/internal/gen/fs/exec/calls"
@@ -15,9 +16,22 @@ import (
 // side.
 type xattrState struct {
 	some atomic.Bool // some inode may have any
-	// caps counts when a file begins to get capabilities, and when it has them. 0: none has.
-	caps  atomic.Uint64
-	lists accessLists // which lie with them
+	// So often has a file begun to get capabilities, and was that over. None has begun: no file has any.
+	capsBegun, capsOver atomic.Uint64
+	lists               accessLists // which lie with them
+}
+
+// underWay is what capsSettled returns while a file gets capabilities: more than capsBegun ever counts.
+const underWay = math.MaxUint64
+
+// capsSettled returns how often files have got capabilities, or underWay. It asks first what was over: if no more has
+// begun when it asks for that, none was under way in between.
+func (x *xattrState) capsSettled() uint64 {
+	over := x.capsOver.Load()
+	if begun := x.capsBegun.Load(); begun == over {
+		return begun
+	}
+	return underWay
 }
 
 // capability is the attribute that gives rights to a program. It must not outlive a change of the program.
@@ -26,7 +40,8 @@ var capability = []byte("security.capability")
 // found says that the volume has attributes.
 func (x *xattrState) found() {
 	x.some.Store(true)
-	x.caps.Store(1)
+	x.capsBegun.Store(1)
+	x.capsOver.Store(1)
 }
 
 // GetXattr returns the value of an extended attribute. The error is ErrNoEnt if the file has none of that name.
@@ -78,9 +93,14 @@ func (v *FS) listXattr(h Handle) ([]byte, error) {
 func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error {
 	v.xattrs.some.Store(true)
 	if bytes.Equal(name, capability) {
-		v.xattrs.caps.Add(1)
-		defer v.xattrs.caps.Add(1)
+		v.xattrs.capsBegun.Add(1)
+		defer v.xattrs.capsOver.Add(1)
 	}
+	return v.setXattr(h, name, value, create, replace)
+}
+
+// setXattr is SetXattr, but tells nobody that capabilities come.
+func (v *FS) setXattr(h Handle, name, value []byte, create, replace bool) error {
 	vn, vv := bytesOf(name), bytesOf(value)
 	var c call
 	return v.run(&c, exec.LOCAL(), func(t *txn) {
@@ -105,9 +125,9 @@ func (v *FS) removeXattr(h Handle, name []byte, own bool) error {
 
 // A change of a file's contents or owner takes its capabilities away, as Linux has it, whoever makes the change: before
 // it, so that no crash leaves them to what comes after. changed is told afterwards, with what this returned:
-// capabilities that came meanwhile go, too. The caller has entered.
+// capabilities that came meanwhile go, too, also those that were under way before. The caller has entered.
 func (v *FS) changing(who *Cred, h Handle) (since uint64) {
-	since = v.xattrs.caps.Load()
+	since = v.xattrs.capsSettled()
 	if since == 0 {
 		return since
 	}
@@ -119,7 +139,7 @@ func (v *FS) changing(who *Cred, h Handle) (since uint64) {
 
 // changed comes after a change. since is 0 if changing did not come before it.
 func (v *FS) changed(h Handle, since uint64, err error) {
-	if err != nil || v.xattrs.caps.Load() == since {
+	if err != nil || v.xattrs.capsBegun.Load() == since {
 		return
 	}
 	if v := v.part(); v.capable(h) {
